@@ -13,11 +13,16 @@ from suites import CC, COMPILER, WORK, Program, glibc_support, said
 OBJECTS, ITSELF = "/objects/", "@itself@"
 # What glibc's configure would have found out. Variables that are not here are empty.
 CONFIGURED = {
-    "build-shared": "yes", "run-built-tests": "yes", "build-hardcoded-path-in-tests": "no", "avoid-generated": "yes",
-    "have-thread-library": "yes", "have-fpie": "yes", "have-gcc-ifunc": "yes", "have-ifunc": "yes", "have-tunables": "yes",
-    "have-mtls-dialect-gnu2": "yes", "have-protected-data": "yes", "have-z-execstack": "yes", "have-depaudit": "yes",
-    "with-lld": "no", "CXX": "g++", "objpfx": OBJECTS, "elf-objpfx": OBJECTS, "common-objpfx": "/common/",
-    "pie-ccflag": "-fPIE", "PIE-ccflag": "-fPIE", "pic-ccflag": "-fPIC", "no-stack-protector": "-fno-stack-protector",
+    "build-shared": "yes", "run-built-tests": "yes", "build-hardcoded-path-in-tests": "no",
+    "avoid-generated": "yes",
+    "have-thread-library": "yes", "have-fpie": "yes", "have-gcc-ifunc": "yes", "have-ifunc": "yes",
+    "have-tunables": "yes",
+    "have-mtls-dialect-gnu2": "yes", "have-protected-data": "yes", "have-z-execstack": "yes",
+    "have-depaudit": "yes",
+    "with-lld": "no", "CXX": "g++", "objpfx": OBJECTS, "elf-objpfx": OBJECTS,
+    "common-objpfx": "/common/",
+    "pie-ccflag": "-fPIE", "PIE-ccflag": "-fPIE", "pic-ccflag": "-fPIC",
+    "no-stack-protector": "-fno-stack-protector",
     "host-test-program-cmd": ITSELF,
 }
 VARIABLES = "$(foreach v,$(filter %-ENV %-ARGS LDFLAGS-% CFLAGS-% CPPFLAGS-% LDLIBS-% tests tests-internal tests-static," \
@@ -47,7 +52,8 @@ class Makefile:
 
     def tests(self):
         static = set(self.words("tests-static"))
-        return sorted({name for name in self.words("tests", "tests-internal") if name not in static})
+        return sorted({name for name in self.words("tests", "tests-internal")
+                       if name not in static})
 
     def file_of(self, name):
         """The source of a test or module."""
@@ -65,7 +71,8 @@ class Builder:
         self.source, self.folder = source, os.path.join(WORK, "programs", suite.name)
         os.makedirs(self.folder, exist_ok=True)
         self.support, self.makefile = glibc_support(suite, source), Makefile(source, self.folder)
-        self.flags = ["-D_GNU_SOURCE", "-DTIMEOUTFACTOR=1", f"-I{source}", f"-I{source}/nptl", f"-I{source}/elf",
+        self.flags = ["-D_GNU_SOURCE", "-DTIMEOUTFACTOR=1", f"-I{source}", f"-I{source}/nptl",
+                      f"-I{source}/elf",
                       f"-I{source}/sysdeps/generic"]
 
     def here(self, words):
@@ -82,14 +89,17 @@ class Builder:
         if not file or not all(needed) or os.path.exists(out + ".not"):
             return ""
         compiler = ["g++", *CC[1:]] if file.endswith(".cc") else CC
-        words = m.words(f"CFLAGS-{os.path.basename(file)}", f"CFLAGS-{name}.c", f"CFLAGS-{name}.os", f"CPPFLAGS-{name}.c",
+        words = m.words(f"CFLAGS-{os.path.basename(file)}", f"CFLAGS-{name}.c", f"CFLAGS-{name}.os",
+                        f"CPPFLAGS-{name}.c",
                         f"LDFLAGS-{target}", f"LDLIBS-{target}")
-        command = [*compiler, *kind, *self.flags, file, *objects, "-o", out, *needed, *self.here(words),
+        command = [*compiler, *kind, *self.flags, file, *objects, "-o", out, *needed,
+                   *self.here(words),
                    f"-Wl,-rpath-link,{self.folder}", self.support, "-lm", "-lpthread"]
         if "-nostdlib" in words:
             command = [word for word in command if word not in (self.support, "-lm", "-lpthread")]
         try:
-            subprocess.run(command, cwd=self.makefile.source, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            subprocess.run(command, cwd=self.makefile.source, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, timeout=COMPILER, check=False)
         except subprocess.TimeoutExpired:
             pass
@@ -107,10 +117,12 @@ class Builder:
             self.module(module)
         words = self.here(self.makefile.words(f"{name}-ARGS"))
         return Program(suite.name, name, out and [
-            "env", f"LD_LIBRARY_PATH={self.folder}", *self.here(self.makefile.words(f"{name}-ENV")), out,
+            "env", f"LD_LIBRARY_PATH={self.folder}", *self.here(self.makefile.words(f"{name}-ENV")),
+            out,
             *(word.replace(ITSELF, out) for word in words)], self.folder)
 
 
 def find_elf(suite, source):
     builder = Builder(suite, source)
-    return [(name, lambda name=name: builder.program(suite, name)) for name in builder.makefile.tests()]
+    return [(name, lambda name=name: builder.program(suite, name))
+            for name in builder.makefile.tests()]

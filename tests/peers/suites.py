@@ -28,8 +28,10 @@ class Program:
     name: str
     command: list           # what runs it; empty: it does not compile here
     folder: str = ""        # where it runs; "": in a scratch folder of its own
-    passes: tuple = (0,)    # exit statuses of a program that has passed; (): any, where nothing but the output counts
-    ignored: bytes = b""    # parts of lines that it prints and that say nothing: a regular expression
+    # exit statuses of a program that has passed; (): any, where nothing but the output counts
+    passes: tuple = (0,)
+    # parts of lines that it prints and that say nothing: a regular expression
+    ignored: bytes = b""
 
 
 @dataclass
@@ -38,13 +40,15 @@ class Suite:
     package: str            # Debian's source package
     title: str
     inside: list            # what of the source is unpacked: patterns of tar
-    find: object            # Suite, folder of the source -> programs' names and what makes a Program of each
+    # Suite, folder of the source -> programs' names and what makes a Program of each
+    find: object
     inner: str = ""         # the tarball in the source that holds the source
     flags: list = field(default_factory=list)
 
 
 def said(*command, cwd=None):
-    r = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    r = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                       check=False)
     if r.returncode:
         raise Missing(f"{' '.join(command)}: {(r.stderr.strip().splitlines() or ['failed'])[-1]}")
     return r.stdout
@@ -55,12 +59,14 @@ def apt(folder, *command):
 
 
 def download(package):
-    """The folder with the package's files. The newest version can be one that the mirror has not: then another."""
+    """The folder with the package's files. The newest version can be one that the mirror has not:
+    then another."""
     folder = os.path.join(WORK, "downloads", package)
     if os.path.isdir(folder):
         return folder
     os.makedirs(WORK, exist_ok=True)
-    versions = re.findall(r"^Version: (\S+)", apt(WORK, "apt-cache", "showsrc", "--only-source", package), re.M)
+    versions = re.findall(r"^Version: (\S+)",
+                          apt(WORK, "apt-cache", "showsrc", "--only-source", package), re.M)
     wrong = Missing(f"apt knows no source package {package}")
     for version in [""] + ["=" + v for v in reversed(versions)]:
         shutil.rmtree(folder + ".new", ignore_errors=True)
@@ -85,16 +91,19 @@ def unpack(suite):
     target = os.path.join(WORK, "source", suite.name)
     if os.path.isdir(target):
         return target
-    tarballs = [f for f in glob.glob(os.path.join(download(suite.package), "*.orig.tar.*")) if not f.endswith(".asc")]
+    tarballs = [f for f in glob.glob(os.path.join(download(suite.package), "*.orig.tar.*"))
+                if not f.endswith(".asc")]
     if not tarballs:
         raise Missing(f"the source package {suite.package} has no .orig.tar")
     shutil.rmtree(target + ".new", ignore_errors=True)
     os.makedirs(target + ".new")
     tarball = tarballs[0]
     if suite.inner:
-        said("tar", "-xf", tarball, "--strip-components=1", "--wildcards", suite.inner, cwd=target + ".new")
+        said("tar", "-xf", tarball, "--strip-components=1", "--wildcards", suite.inner,
+             cwd=target + ".new")
         tarball = glob.glob(os.path.join(target + ".new", "*.tar.*"))[0]
-    said("tar", "-xf", tarball, "--strip-components=1", "--wildcards", *suite.inside, cwd=target + ".new")
+    said("tar", "-xf", tarball, "--strip-components=1", "--wildcards", *suite.inside,
+         cwd=target + ".new")
     if suite.inner:
         os.unlink(tarball)
     os.rename(target + ".new", target)
@@ -112,8 +121,10 @@ def compile_c(suite, name, source, flags=()):
     os.makedirs(os.path.dirname(out), exist_ok=True)
     for more in ([], ["-no-pie"]):
         try:
-            r = subprocess.run([*CC, *more, *flags, source, "-o", out, "-lm", "-lpthread", *suite.flags],
-                               cwd=os.path.dirname(source), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            r = subprocess.run([*CC, *more, *flags, source, "-o", out, "-lm", "-lpthread",
+                                *suite.flags],
+                               cwd=os.path.dirname(source), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, timeout=COMPILER, check=False)
         except subprocess.TimeoutExpired:
             continue
@@ -175,23 +186,28 @@ def find_lua(suite, source):
     lua = os.path.join(WORK, "programs", suite.name, "lua-interpreter")
     if not os.path.exists(lua):
         os.makedirs(os.path.dirname(lua), exist_ok=True)
-        files = [f for f in glob.glob(os.path.join(source, "src", "*.c")) if os.path.basename(f) not in ("luac.c", "print.c")]
+        files = [f for f in glob.glob(os.path.join(source, "src", "*.c"))
+                 if os.path.basename(f) not in ("luac.c", "print.c")]
         said(*CC, "-DLUA_USE_POSIX", "-DLUA_USE_DLOPEN", "-Wl,-E", *files, "-o", lua, "-lm", "-ldl")
     folder = os.path.join(source, "test")
-    return [(os.path.basename(file), lambda file=file: Program(suite.name, os.path.basename(file), [lua, file]))
+    return [(os.path.basename(file),
+             lambda file=file: Program(suite.name, os.path.basename(file), [lua, file]))
             for file in sorted(glob.glob(folder + "/*.lua"))]
 
 
 def perl_library(source):
-    """lib/ as perl's own build leaves it: that of the installed perl, which has what is compiled too."""
+    """lib/ as perl's own build leaves it: that of the installed perl, which has what is compiled
+    too."""
     library, kept = os.path.join(source, "lib"), os.path.join(source, "lib.source")
     if os.path.isdir(kept):
         return
-    places = said("perl", "-MConfig", "-e", 'print "$Config{privlibexp} $Config{archlibexp}"').split()
+    places = said("perl", "-MConfig", "-e",
+                  'print "$Config{privlibexp} $Config{archlibexp}"').split()
     new = library + ".new"
     shutil.rmtree(new, ignore_errors=True)
     for place in places:
-        shutil.copytree(place, new, symlinks=False, ignore_dangling_symlinks=True, dirs_exist_ok=True)
+        shutil.copytree(place, new, symlinks=False, ignore_dangling_symlinks=True,
+                        dirs_exist_ok=True)
     if os.path.isdir(library):
         os.rename(library, kept)
     else:
@@ -223,8 +239,11 @@ def find_perl(suite, source):
 
 
 # Where glibc's build would have what it installs; only what runs in containers asks for it.
-GLIBC_PATHS = [f'-D{name}_PATH="/nonexistent"' for name in ("SRCDIR", "OBJDIR", "OBJDIR_ELF_LDSO", "INSTDIR", "LIBDIR", "BINDIR", "SBINDIR",
-                                                            "SLIBDIR", "ROOTSBINDIR", "COMPLOCALEDIR")]
+GLIBC_PATHS = [f'-D{name}_PATH="/nonexistent"'
+               for name in ("SRCDIR", "OBJDIR", "OBJDIR_ELF_LDSO", "INSTDIR", "LIBDIR", "BINDIR",
+                            "SBINDIR",
+                                                            "SLIBDIR", "ROOTSBINDIR",
+                                                            "COMPLOCALEDIR")]
 
 
 def glibc_support(suite, source):
@@ -238,7 +257,8 @@ def glibc_support(suite, source):
     for file in sorted(glob.glob(os.path.join(source, "support", "*.c"))):
         name = os.path.basename(file)[:-len(".c")]
         if not re.match("tst-|true-|echo-|shell-|test-|links-", name):
-            subprocess.run([*CC, *GLIBC_PATHS, "-fPIC", "-D_GNU_SOURCE", "-DTIMEOUTFACTOR=1", "-I.", "-Isupport", "-c", file, "-o",
+            subprocess.run([*CC, *GLIBC_PATHS, "-fPIC", "-D_GNU_SOURCE", "-DTIMEOUTFACTOR=1", "-I.",
+                            "-Isupport", "-c", file, "-o",
                             os.path.join(objects, name + ".o")],
                            cwd=source, stderr=subprocess.DEVNULL, check=False)
     said("ar", "rcs", library, *sorted(glob.glob(objects + "/*.o")))
@@ -249,5 +269,7 @@ def glibc_support(suite, source):
 def find_glibc(suite, source):
     suite.flags = [glibc_support(suite, source), "-lrt"]
     files = [f for part in ("nptl", "sysdeps/pthread", "setjmp", "signal")
-             for f in glob.glob(os.path.join(source, part, "*tst-*.c")) if not re.search("mod[0-9]*[.]c$", f)]
-    return c_programs(suite, files, source, ["-D_GNU_SOURCE", "-DTIMEOUTFACTOR=1", f"-I{source}", f"-I{source}/nptl"])
+             for f in glob.glob(os.path.join(source, part, "*tst-*.c"))
+             if not re.search("mod[0-9]*[.]c$", f)]
+    return c_programs(suite, files, source,
+                      ["-D_GNU_SOURCE", "-DTIMEOUTFACTOR=1", f"-I{source}", f"-I{source}/nptl"])

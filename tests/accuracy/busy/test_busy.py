@@ -16,8 +16,10 @@ def main(penumbra, spin):
     try:
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "busy.pnb")
-            subprocess.run([penumbra, "record", "-q", "-F", str(HZ), "-o", file, "--", spin], check=True, timeout=1200)
-            report = json.loads(subprocess.run([penumbra, "report", "--json", file], check=True, timeout=1200,
+            subprocess.run([penumbra, "record", "-q", "-F", str(HZ), "-o", file, "--", spin],
+                           check=True, timeout=1200)
+            report = json.loads(subprocess.run([penumbra, "report", "--json", file], check=True,
+                                               timeout=1200,
                                                stdout=subprocess.PIPE).stdout)
     finally:
         for hog in hogs:

@@ -17,7 +17,8 @@ SPIN = "import time\nwhile time.process_time() < %s: sum(range(1000))\n"
 # Long enough for a machine that is busy with other things: only what never happens takes as long.
 PATIENCE = 240
 
-# Whoever starts the tests may ignore or block signals (nohup, `make check &`): children inherit that.
+# Whoever starts the tests may ignore or block signals (nohup, `make check &`): children inherit
+# that.
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
     signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -28,7 +29,8 @@ def sanitized():
         return b"__asan_init" in f.read()
 
 
-FLAGS = {"-q", "--quiet", "--wait-all", "--no-follow", "--no-trampoline", "--no-randomize", "--no-names", "--verify-cost",
+FLAGS = {"-q", "--quiet", "--wait-all", "--no-follow", "--no-trampoline", "--no-randomize",
+         "--no-names", "--verify-cost",
          "--no-timeline", "--no-arm-sandboxes"}
 
 
@@ -45,7 +47,8 @@ def options_of(args):
 
 def at_a_rate(args):
     """Samples are counted on: what they cost on this machine must not make them fewer."""
-    given = {"-F", "-c", "--budget", "--exact", "--carrier", "--tool", "-e", "-p", "--help"} & set(options_of(args))
+    given = {"-F", "-c", "--budget", "--exact", "--carrier", "--tool", "-e", "-p",
+             "--help"} & set(options_of(args))
     return () if given or not args else ("-F", "997")
 
 
@@ -59,7 +62,8 @@ class Case(unittest.TestCase):
 
     def command(self, *args, output=None):
         """The command line up to the program; the spool is kept where it can be watched."""
-        return [PENUMBRA, "record", "-o", output or self.output, "--spool", self.spool, *at_a_rate(args), *args]
+        return [PENUMBRA, "record", "-o", output or self.output, "--spool", self.spool,
+                *at_a_rate(args), *args]
 
     def record(self, *args, **options):
         options.setdefault("capture_output", True)

@@ -35,7 +35,8 @@ class Usage(Case):
     def test_suggestions(self):
         self.check(["--durtion", "3", "true"], "did you mean --duration?")
         self.check(["--durtion=3", "true"], "did you mean --duration?")
-        self.check(["--arm-sandboxes", "true"], "it is the default, and --no-arm-sandboxes turns it off")
+        self.check(["--arm-sandboxes", "true"],
+                   "it is the default, and --no-arm-sandboxes turns it off")
         self.check(["-e", "cpuu", "true"], 'did you mean "cpu"?')
         self.check(["-e", "page-fault", "true"], 'did you mean "page-faults"?')
         self.check(["-e", "cache-mises", "true"], 'did you mean "cache-misses"?')
@@ -65,16 +66,21 @@ class Usage(Case):
             self.check(["-p", "1", *options], message)
         for tool in ("edges", "values", "null"):
             refused("--exact", "--tool", tool, message="or choose --carrier shadow")
-        refused("--exact", "--tool", "calls", message="start the program with penumbra record --exact")
-        refused("--carrier", "shadow", "--tool", "calls", message="start the program with penumbra record --exact --tool calls")
-        refused("--tool", "calls", message="start the program with penumbra record --exact --tool calls")
+        refused("--exact", "--tool", "calls",
+                message="start the program with penumbra record --exact")
+        refused("--carrier", "shadow", "--tool", "calls",
+                message="start the program with penumbra record --exact --tool calls")
+        refused("--tool", "calls",
+                message="start the program with penumbra record --exact --tool calls")
         refused("--tool", "edges", message="add --carrier shadow")
-        for options in (["--tool", "values"], ["--carrier", "burst"], ["--carrier", "auto"], ["--exact"]):
+        for options in (["--tool", "values"], ["--carrier", "burst"], ["--carrier", "auto"],
+                        ["--exact"]):
             refused(*options, message="or choose --carrier shadow")
         for event in ("malloc", "read", "write", "lock-wait"):
             refused("-e", event, message=f"-e {event} needs libpenumbra-rt.so from the program's start on")
             refused("-e", event, "--carrier", "shadow", message=f"-e {event} needs")
-        refused("--carrier", "shadow", "--log-input", message="--log-input needs libpenumbra-rt.so from the program's start on")
+        refused("--carrier", "shadow", "--log-input",
+                message="--log-input needs libpenumbra-rt.so from the program's start on")
 
     def test_numbers(self):
         self.check(["-F", "0", "true"], "between 1 and 100000, not 0")
@@ -100,11 +106,13 @@ class Usage(Case):
 
     def test_commands(self):
         for args, status in (([], 2), (["recrod"], 2), (["--help"], 0), (["--version"], 0),
-                             (["help"], 0), (["help", "record"], 0), (["help", "help"], 0), (["help", "x"], 2),
+                             (["help"], 0), (["help", "record"], 0), (["help", "help"], 0),
+                             (["help", "x"], 2),
                              (["record", "--help"], 0), (["recover", "--help"], 0),
                              (["recover"], 127), (["recover", "--outptu", "x"], 2),
                              (["recover", "x", "y"], 2)):
-            done = subprocess.run([PENUMBRA, *args], capture_output=True, timeout=PATIENCE, cwd=self.dir)
+            done = subprocess.run([PENUMBRA, *args], capture_output=True, timeout=PATIENCE,
+                                  cwd=self.dir)
             self.assertEqual(done.returncode, status, args)
             told = done.stdout if status == 0 else done.stderr
             silent = done.stderr if status == 0 else done.stdout
@@ -177,7 +185,8 @@ class Programs(Case):
         self.check(self.path("static-pie", elf(kind=3)), 120, "statically linked")
 
     def test_loader_missing(self):
-        self.check(self.path("moved", elf("/no/such/ld-linux-x86-64.so.2")), 123, "needs the program "
+        self.check(self.path("moved", elf("/no/such/ld-linux-x86-64.so.2")), 123,
+                   "needs the program "
                    "interpreter")
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can give files away")
@@ -198,7 +207,8 @@ class Programs(Case):
         self.check(group, 121, "is setgid")
 
     def test_runtime_missing(self):
-        self.check("true", 125, "PENUMBRA_RUNTIME", env=dict(os.environ, PENUMBRA_RUNTIME="/no/such"))
+        self.check("true", 125, "PENUMBRA_RUNTIME",
+                   env=dict(os.environ, PENUMBRA_RUNTIME="/no/such"))
 
 
     def test_proc_missing(self):
@@ -207,7 +217,8 @@ class Programs(Case):
         if subprocess.run([*hidden, "true"], capture_output=True, timeout=PATIENCE).returncode:
             self.skipTest("nothing can be mounted here")
         for what in (["--", "true"], ["-p", str(os.getpid())]):
-            done = subprocess.run([*hidden, PENUMBRA, "record", "-o", self.output, *what], capture_output=True, timeout=PATIENCE)
+            done = subprocess.run([*hidden, PENUMBRA, "record", "-o", self.output, *what],
+                                  capture_output=True, timeout=PATIENCE)
             self.assertEqual(done.returncode, 125, done.stderr)
             self.assertIn("/proc is not mounted", done.stderr.decode())
             self.assertIn("mount -t proc", done.stderr.decode())
@@ -216,7 +227,8 @@ class Programs(Case):
 
 class Output(Case):
     def check(self, output, message, **options):
-        done = subprocess.run(self.command("true", output=output), capture_output=True, timeout=PATIENCE,
+        done = subprocess.run(self.command("true", output=output), capture_output=True,
+                              timeout=PATIENCE,
                               **options)
         self.assertEqual(done.returncode, 124, done.stderr)
         self.assertIn(message, done.stderr.decode())
@@ -234,7 +246,8 @@ class Output(Case):
         self.assert_nothing_left()
 
     def test_spool_place(self):
-        done = subprocess.run([PENUMBRA, "record", "-o", self.output, "--spool", "/no/such", "true"],
+        done = subprocess.run([PENUMBRA, "record", "-o", self.output, "--spool", "/no/such",
+                               "true"],
                               capture_output=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, 124)
         self.assert_nothing_left()

@@ -113,7 +113,8 @@ class Collector(Case):
         with open(self.output, "wb") as f:
             f.truncate(1 << 34)
         for command in ("report", "recover"):
-            done = subprocess.run([PENUMBRA, command, self.output], capture_output=True, timeout=PATIENCE)
+            done = subprocess.run([PENUMBRA, command, self.output], capture_output=True,
+                                  timeout=PATIENCE)
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertIn(b"is not a profile", done.stderr)
 

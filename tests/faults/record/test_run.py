@@ -62,7 +62,8 @@ class Streams(Case):
                          r"\d+ dropped.*, \d+\.\d% overhead -> .*out\.pnb \(\d.*\)\n$")
 
     def test_overwritten_counters(self):
-        """A program that has gone astray writes over how the counters begin: their profile is not lost."""
+        """A program that has gone astray writes over how the counters begin: their profile is not
+        lost."""
         done = self.record(PYTHON, "-c", "import ctypes, re\n"
                            "at = re.search(r'^(\\w+)-\\w+ rw-s 00000000 .*(/dev/shm/|penumbra-)', open('/proc/self/maps').read(), re.M)\n"
                            "ctypes.memset(int(at[1], 16), 0xa5, 12)\n" + SPIN % 0.3)
@@ -77,18 +78,23 @@ class Streams(Case):
     @unittest.skipUnless(os.path.exists("/sbin/ldconfig"), "no program that is linked statically")
     def test_summary_of_unrecorded(self):
         """Little of the work is seen: what was not recorded, and why."""
-        for options in (("-c", "1000s"), ("-e", "wall", "-c", "1000s"), ("--exact", "--tool", "blocks")):
-            said = self.record(*options, "sh", "-c", "/sbin/ldconfig -p >/dev/null; exit 3").stderr.decode()
+        for options in (("-c", "1000s"), ("-e", "wall", "-c", "1000s"),
+                        ("--exact", "--tool", "blocks")):
+            said = self.record(*options, "sh", "-c",
+                               "/sbin/ldconfig -p >/dev/null; exit 3").stderr.decode()
             self.assertIn("penumbra: not recorded, of programs that were executed: 1, statically linked\n", said)
 
     def test_summary_in_a_sandbox(self):
-        """Where something was left out, its CPU time is not known: no share of it is, and it is not 0."""
+        """Where something was left out, its CPU time is not known: no share of it is, and it is not
+        0."""
         done = self.record(PYTHON, "-c", SANDBOX + SPIN % 0.5)
-        self.assertRegex(done.stderr.decode(), r"^penumbra: \d+ samples? in .*, \d+\.\d% overhead -> .*\n$")
+        self.assertRegex(done.stderr.decode(),
+                         r"^penumbra: \d+ samples? in .*, \d+\.\d% overhead -> .*\n$")
         self.assertIsNotNone(self.report()["overhead"]["percent_of_cpu"])
         said = self.record("-c", "1000s", PYTHON, "-c", SANDBOX + SPIN % 0.1).stderr.decode()
         self.assertIn("nothing was sampled: the program used", said)
-        said = self.record("-e", "malloc=1000G", PYTHON, "-c", SANDBOX + THREAD + SPIN % 0.1).stderr.decode()
+        said = self.record("-e", "malloc=1000G", PYTHON, "-c",
+                           SANDBOX + THREAD + SPIN % 0.1).stderr.decode()
         self.assertIn("nothing was sampled: the program entered a sandbox (seccomp), and 1 thread and 0 processes were "
                       "made there that are not observed\n", said)
         self.assertNotIn("%", said)
@@ -187,11 +193,13 @@ class Duration(Case):
         self.assertTrue(any(self.recorded_for(duration) > 10 for duration in (0.3, 1, 5, 30)))
 
     def test_numbers_of_another_namespace(self):
-        """A process that was killed in a pid namespace of its own has a number there that is another process's here."""
+        """A process that was killed in a pid namespace of its own has a number there that is
+        another process's here."""
         unshare = ["unshare", *(["-r"] if os.geteuid() else []), "-fp"]
         if subprocess.run([*unshare, "true"], stderr=subprocess.DEVNULL).returncode:
             self.skipTest("no namespaces here")
-        process = self.start("--wait-all", *unshare, "perl", "-e", "kill 9, $$ if !fork; wait", stderr=subprocess.PIPE)
+        process = self.start("--wait-all", *unshare, "perl", "-e", "kill 9, $$ if !fork; wait",
+                             stderr=subprocess.PIPE)
         try:
             said = process.communicate(timeout=20)[1].decode()
         except subprocess.TimeoutExpired:
@@ -218,7 +226,8 @@ class Duration(Case):
         self.assertGreater(self.report()["samples"], 300)
 
     def test_left_behind(self):
-        """A program that ends while its child goes on, as servers do that go into the background: said once, with the option."""
+        """A program that ends while its child goes on, as servers do that go into the background:
+        said once, with the option."""
         go, ready = self.path("go"), self.path("ready")
         script = 'sh -c \'>"$1"; while [ ! -e "$0" ]; do sleep 0.01; done\' "$0" "$1" >/dev/null 2>&1 & ' \
                  'while [ ! -e "$1" ]; do sleep 0.01; done; exit 0'
@@ -228,7 +237,9 @@ class Duration(Case):
         self.assertEqual(said.count("--wait-all"), 1, said)
         self.assertIn("penumbra: processes that the program has left behind go on", said)
         self.assertIn("left behind", "".join(self.report()["notes"]))
-        self.assertNotIn("--wait-all", self.record("--wait-all", "sh", "-c", "sleep 0.1 & exit 0").stderr.decode())
+        self.assertNotIn("--wait-all",
+                         self.record("--wait-all", "sh", "-c",
+                                     "sleep 0.1 & exit 0").stderr.decode())
 
     def test_no_follow(self):
         script = f'"{PYTHON}" -c "{SPIN % 0.3}"; exit 0'
@@ -290,7 +301,8 @@ class VerifyCost(Case):
         done, said = self.verify("print('ran')", input=b"from a pipe")
         self.assertEqual((done.returncode, done.stdout), (2, b""))
         self.assertIn("cannot read the same pipe or socket", said)
-        for with_ in (("-p", str(os.getpid())), ("--duration", "1", "true"), ("--wait-all", "true")):
+        for with_ in (("-p", str(os.getpid())), ("--duration", "1", "true"),
+                      ("--wait-all", "true")):
             done = self.record("--verify-cost", *with_)
             self.assertEqual(done.returncode, 2)
             self.assertIn(b"so it excludes " + with_[0].encode(), done.stderr)
@@ -298,7 +310,8 @@ class VerifyCost(Case):
     def test_killed_collector(self):
         """The copies end with the collector."""
         marker = self.path("marker", b"")
-        collector = self.start("-q", "--verify-cost", PYTHON, "-c", "import time\ntime.sleep(1000)", marker,
+        collector = self.start("-q", "--verify-cost", PYTHON, "-c", "import time\ntime.sleep(1000)",
+                               marker,
                                stdin=subprocess.DEVNULL)
         self.wait_for(lambda: len(self.processes(marker)) == 3, "three processes")
         collector.kill()
@@ -317,7 +330,8 @@ class Several(Case):
         self.assert_nothing_left("inner.pnb", "out.pnb")
 
     def test_at_the_same_time(self):
-        other = subprocess.Popen([PENUMBRA, "record", "-q", "-o", self.dir + "/other.pnb", "--spool",
+        other = subprocess.Popen([PENUMBRA, "record", "-q", "-o", self.dir + "/other.pnb",
+                                  "--spool",
                                   self.spool, PYTHON, "-c", SPIN % 0.3])
         self.assertEqual(self.record("-q", PYTHON, "-c", SPIN % 0.3).returncode, 0)
         self.assertEqual(other.wait(PATIENCE), 0)
@@ -374,8 +388,8 @@ class Limits(Case):
     def test_spool_grows_ahead_of_the_program(self):
         done = self.record("-e", "page-faults", MANY_PATHS, "2")
         report = self.report()
-        # Each path has 200 nodes of 32 bytes, the outermost few of them shared; 4 MB are ready at once.
-        # How many samples find no room while more is made depends on the machine.
+        # Each path has 200 nodes of 32 bytes, the outermost few of them shared; 4 MB are ready at
+        # once. How many samples find no room while more is made depends on the machine.
         self.assertGreater(report["taken"] * 190 * 32, 1.2 * (4 << 20), done.stderr)
         self.assertEqual(done.returncode, 0)
 
@@ -384,7 +398,8 @@ class Limits(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stderr.decode(), r"^penumbra: perf events .* CPU timers are: ")
         self.assertGreater(self.report()["samples"], 100)
-        for event in ("page-faults", "context-switches", "cycles"): # not "wall": tests/programs/outside
+        for event in ("page-faults", "context-switches",
+                      "cycles"): # not "wall": tests/programs/outside
             done = self.record("-e", event, "true", preexec_fn=no_perf_events)
             self.assertEqual(done.returncode, 119, event)
             self.assertIn("Operation not permitted", done.stderr.decode())
@@ -557,7 +572,8 @@ class Terminal(Case):
         return self.fail("did not end")
 
     def test_interrupt_reaches_the_program_once(self):
-        # What the program prints follows the terminal's echo at once, or a live line some time later.
+        # What the program prints follows the terminal's echo at once, or a live line some time
+        # later.
         for then in ("", "time.sleep(0.5)"):
             pid = self.start_on_terminal(PYTHON, "-c", Signals.HANDLER % then)
             self.read_until(b"ready")
@@ -595,10 +611,13 @@ class Terminal(Case):
         for options, made, share in (((), "", rb"%"), (("-e", "malloc"), THREAD, rb" ms")):
             pid = self.start_on_terminal(*options, PYTHON, "-c", SANDBOX + made + SPIN % 1)
             self.wait(pid)
-            self.assertRegex(self.seen, rb"1 process, \d threads?(, \d+ dropped[^\]]*)?, \d+\.\d" + share + rb" overhead\]\x1b8")
+            self.assertRegex(self.seen,
+                             rb"1 process, \d threads?(, \d+ dropped[^\]]*)?, \d+\.\d" + share +
+                             rb" overhead\]\x1b8")
 
     def test_live_line_leaves_full_screen_programs_alone(self):
-        # Until the program has set the terminal up the line may be drawn, and one may be on its way.
+        # Until the program has set the terminal up the line may be drawn, and one may be on its
+        # way.
         script = ("import sys, time, tty\n"
                   "tty.setraw(0); time.sleep(0.5); print('raw', flush=True); time.sleep(1)\n")
         pid = self.start_on_terminal(PYTHON, "-c", script)

@@ -72,7 +72,8 @@ def main():
         with open(section, "rb") as frames, \
                 open(os.path.join(root, "fuzz_eh_frame", "frames"), "wb") as seed:
             seed.write(struct.pack("<QQ", 4, 1) + frames.read())
-        subprocess.run(["objcopy", "-O", "binary", "--only-section=.text", library, section], check=True)
+        subprocess.run(["objcopy", "-O", "binary", "--only-section=.text", library, section],
+                       check=True)
         with open(section, "rb") as code, \
                 open(os.path.join(root, "fuzz_code", "text"), "wb") as seed:
             seed.write(struct.pack("<Q", 1) + code.read())

@@ -68,7 +68,8 @@ class Annotate(Case):
     def test_overlapping_blocks(self):
         path = self.write(self.block(0, 3, 10), self.block(2, 3, 5), self.block(5, 5, 100))
         got = self.annotate(path)
-        self.assertEqual([(int(i["offset"], 16), i["bytes"]) for i in got["instructions"]], self.code)
+        self.assertEqual([(int(i["offset"], 16), i["bytes"]) for i in got["instructions"]],
+                         self.code)
         self.assertEqual([i["count"] for i in got["instructions"]][:7], [10, 10, 15, 15, 0, 100, 0])
         self.assertEqual((got["unit"], got["function"]), ("executions", "collatz"))
         self.assertEqual(got["total"], 150)
@@ -96,13 +97,15 @@ class Annotate(Case):
         """What report ranks and has no code: where it is, and how to see it there."""
         host = instructions("host")
         path = self.write(*(f"s:{address:#x}:1" for address, _ in host[:-1]))
-        self.assertIn("mixed", {f["name"] for f in json.loads(self.run_penumbra("report", "--json", path))["functions"]})
+        self.assertIn("mixed", {f["name"]
+                                for f in json.loads(self.run_penumbra("report", "--json", path))["functions"]})
         message = self.run_penumbra("annotate", path, "mixed", status=2)
         place = f"{os.path.basename(LOOP)}+{host[0][0]:#x}"
         self.assertIn(f"inlined into host ({place}, ", message)
         self.assertIn(f"penumbra annotate {place} shows it", message)
         self.assertEqual(self.annotate(path, place)["function"], "host")
-        self.assertIn("no function with counts", self.run_penumbra("annotate", path, "nobody", status=2))
+        self.assertIn("no function with counts",
+                      self.run_penumbra("annotate", path, "nobody", status=2))
 
     def test_edges_on_branches(self):
         at = next(i for i, l in enumerate(self.annotate(self.write(self.block(0, 0, 1)))
@@ -116,7 +119,8 @@ class Annotate(Case):
 
     def record(self, tool):
         path = os.path.join(self.directory.name, tool)
-        self.run_penumbra("record", "-q", "--exact", "--tool", tool, "-o", path, "--", LOOP, "signals")
+        self.run_penumbra("record", "-q", "--exact", "--tool", tool, "-o", path, "--", LOOP,
+                          "signals")
         return path
 
     def test_executions_of_recorded_edges_are_those_of_blocks(self):
@@ -126,9 +130,12 @@ class Annotate(Case):
             self.assertGreater(of_blocks["total"], 0)
             for a, b in zip(of_blocks["instructions"], of_edges["instructions"], strict=True):
                 self.assertEqual((a["offset"], a["count"]), (b["offset"], b["count"]), function)
-            self.assertEqual((of_edges["unit"], of_edges["total"]), ("executions", of_blocks["total"]))
-        reports = [json.loads(self.run_penumbra("report", "--json", path)) for path in (blocks, edges)]
-        tables = [{f["name"]: f["self"] for f in r["functions"] if f["image"] == os.path.basename(LOOP)} for r in reports]
+            self.assertEqual((of_edges["unit"], of_edges["total"]),
+                             ("executions", of_blocks["total"]))
+        reports = [json.loads(self.run_penumbra("report", "--json", path))
+                   for path in (blocks, edges)]
+        tables = [{f["name"]: f["self"] for f in r["functions"]
+                   if f["image"] == os.path.basename(LOOP)} for r in reports]
         self.assertEqual(*tables)
         self.assertEqual((reports[1]["unread_transfers"], reports[1]["instructions"]), (0, None))
         text = self.run_penumbra("report", "--verbose", edges)
@@ -189,7 +196,8 @@ class Annotate(Case):
 
     def test_names_of_one_function_and_its_parts(self):
         start = {symbol: instructions(symbol)[0][0] for symbol in ("_Z3fibi", "_Z3fibi._omp_fn.0",
-                                                                  "_ZZ3fibiENKUlvE_clEv", "_Z3twoi", "_Z3twol")}
+                                                                  "_ZZ3fibiENKUlvE_clEv", "_Z3twoi",
+                                                                   "_Z3twol")}
         parts = [f"b:{at:#x}:1:1:{i + 1}" for i, at in enumerate(start.values())]
         path = self.write(*parts)
         got = self.annotate(path, "fib")
@@ -197,7 +205,8 @@ class Annotate(Case):
         text = self.run_penumbra("annotate", path, "fib")
         place = f"{os.path.basename(LOOP)}+"
         for name, symbol in (("fib(int) [clone ._omp_fn.0]", "_Z3fibi._omp_fn.0"),
-                             ("fib(int)::{lambda()#1}::operator()() const", "_ZZ3fibiENKUlvE_clEv")):
+                             ("fib(int)::{lambda()#1}::operator()() const",
+                              "_ZZ3fibiENKUlvE_clEv")):
             self.assertRegex(text, rf"\nnot shown: .*{re.escape(name)} \({re.escape(place)}{start[symbol]:#x}\)")
             self.assertEqual(self.annotate(path, name)["function"], name)
         self.assertNotIn("not shown", self.run_penumbra("annotate", path, "fib(int)"))
@@ -283,18 +292,21 @@ class Report(Case):
         self.assertRegex(text, r"\n +2  rseq: ")
         self.assertRegex(text, rf"57\.14% +4,000 +1,000 +4  \S+\+{self.code[0][0]:#x}  collatz")
         self.assertNotIn("dropped", text)
-        self.assertIn("all threads", self.run_penumbra("report", "--thread", "loop", path, status=2))
+        self.assertIn("all threads",
+                      self.run_penumbra("report", "--thread", "loop", path, status=2))
 
     def test_exact_calls(self):
         functions = [instructions(name)[0][0] for name in ("main", "twice", "collatz")]
-        path = self.write(*(f"c:{start:#x}:{calls}" for start, calls in zip(functions, (1, 2, 6600000))))
+        path = self.write(*(f"c:{start:#x}:{calls}" for start,
+                            calls in zip(functions, (1, 2, 6600000))))
         text = self.run_penumbra("report", "--tree", path)
         self.assertRegex(text, r"total +self +calls  call path\n")
         self.assertRegex(text, r"6,600,003  main \(1 call, each 6,600,003 calls\)")
         self.assertRegex(text, r"6,600,002  twice \(2 calls, each 3,300,001 calls\)")
         self.assertRegex(text, r"6,600,000  collatz \(6,600,000 calls, each 1 call\)")
         self.assertRegex(self.run_penumbra("report", path), r"self +total +calls  function")
-        self.assertRegex(self.run_penumbra("report", "--by-thread", path), r"share +calls +CPU time")
+        self.assertRegex(self.run_penumbra("report", "--by-thread", path),
+                         r"share +calls +CPU time")
         text = self.run_penumbra("report", "--calls", path)
         self.assertRegex(text, r"2 +3,300,001 calls +twice")
         self.assertRegex(text, r"6,600,000 +1 call +collatz")

@@ -37,9 +37,11 @@ def callers():
     once, thrice = (caller(report["tree"], name) for name in ("caller_once", "caller_thrice"))
     for kernel in ("kernel_realigned", "kernel_pushing", "kernel_called"):
         few, many = below(once, kernel), below(thrice, kernel)
-        expect(few + many == recording.total(kernel) > 20, f"{kernel}: {few} + {many}, {recording.total(kernel)}")
+        expect(few + many == recording.total(kernel) > 20,
+               f"{kernel}: {few} + {many}, {recording.total(kernel)}")
         expect(0.1 < few / (few + many) < 0.45, f"{kernel}: {few} and {many}, not 1 to 3")
-    expect(below(caller(report["tree"], "main"), "kernel_jumped_to") == recording.total("kernel_jumped_to") > 20,
+    expect(below(caller(report["tree"], "main"),
+                 "kernel_jumped_to") == recording.total("kernel_jumped_to") > 20,
            "kernel_jumped_to is not below main")
     expect(report["guessed"] > 0, "no frame without unwind information is marked")
 

@@ -24,7 +24,8 @@ class Program:
 
     def __init__(self, *command, ready=True, **more):
         more.setdefault("stdin", subprocess.PIPE)
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        **more)
         self.folder = tempfile.TemporaryDirectory()
         os.chmod(self.folder.name, 0o777)
         self.file = os.path.join(self.folder.name, "out.pnb")
@@ -41,9 +42,11 @@ class Program:
         self.process.wait()
 
     def record(self, *options, status=0, pid=None, around=()):
-        result = run([*around, PENUMBRA, "record", "-q", "-o", self.file, "-p", str(pid or self.pid),
+        result = run([*around, PENUMBRA, "record", "-q", "-o", self.file, "-p",
+                      str(pid or self.pid),
                       *options])
-        expect(result.returncode == status, f"record: {result.returncode}: {result.stderr.decode()}")
+        expect(result.returncode == status,
+               f"record: {result.returncode}: {result.stderr.decode()}")
         return result.stderr.decode()
 
     def report(self):
@@ -98,8 +101,10 @@ def test_waits():
     expect(found == expected, f"native {expected}\nattached {found}")
     expect("SIGTRAP default 1 0" in expected[0], f"what a native run says: {expected}")
     with Program("sleep", "100", ready=False) as program: # no rate would see it
-        wait_for(lambda: program.status("Name") == "sleep" and program.status("State") == "S", "it does not sleep")
-        said = run([PENUMBRA, "record", "-e", "wall", "-o", program.file, "-p", str(program.pid), "--duration", "1"]).stderr.decode()
+        wait_for(lambda: program.status("Name") == "sleep" and program.status("State") == "S",
+                 "it does not sleep")
+        said = run([PENUMBRA, "record", "-e", "wall", "-o", program.file, "-p", str(program.pid),
+                    "--duration", "1"]).stderr.decode()
     seen = "nothing was sampled" not in said if "from outside" in said else "no thread that is recorded woke up in" in said
     expect(seen and "-F" not in said, said)
 
@@ -145,7 +150,8 @@ def busy(*arguments, function):
                 break
         total = sum(f["total"] for f in report["functions"] if f["name"] == function)
         expect(total > 0.9 * report["samples"] > 0, f"{function}: {total} of {report['samples']}")
-        expect(any("calls are not counted" in note for note in report["notes"]), f"notes are {report['notes']}")
+        expect(any("calls are not counted" in note for note in report["notes"]),
+               f"notes are {report['notes']}")
         program.process.terminate()
         expect(program.end() == (["SIGTRAP default 1"], 5), "the program was disturbed")
 
@@ -160,7 +166,8 @@ def test_allocating():
 
 
 def test_masked():
-    """A thread that blocks all signals after it was found: what waits for it is taken away when we leave."""
+    """A thread that blocks all signals after it was found: what waits for it is taken away when we
+    leave."""
     with Program(target("attach-busy"), "masked") as program:
         program.record("--duration", "1", "-F", "4000")
         expect(not program.handles_trap(), "the handler is still there")
@@ -195,7 +202,8 @@ def footprint_stays(program, attaches, **options):
         program.record("--duration", "0.01", **options)
     after = program.footprint()
     # The heap of a program that works may grow by itself, by an arena.
-    expect(after["maps"] <= before["maps"] + 6 and after["kilobytes"] <= before["kilobytes"] + 140000 and
+    expect(after["maps"] <= before["maps"] + 6
+           and after["kilobytes"] <= before["kilobytes"] + 140000 and
            after["descriptors"] <= before["descriptors"] + 4, f"before {before}, after {after}")
 
 
@@ -210,7 +218,8 @@ def test_again():
         after = program.footprint()
         # What is left in place of the counters is as large as they were, give or take.
         expect(after["maps"] == before["maps"] and after["descriptors"] == before["descriptors"] and
-               abs(after["kilobytes"] - before["kilobytes"]) < 2048, f"before {before}, after {after}")
+               abs(after["kilobytes"] - before["kilobytes"]) < 2048,
+               f"before {before}, after {after}")
         program.process.terminate()
         expect(program.end() == (["SIGTRAP default 1"], 5), "the program was disturbed")
 
@@ -230,13 +239,15 @@ def glibc_files():
     """The files of libc and of its loader, as this python has them mapped."""
     with open("/proc/self/maps", encoding="utf-8") as file:
         paths = {line.split()[5] for line in file if "/" in line}
-    found = sorted(p for p in paths if os.path.basename(p).startswith(("libc.so.6", "libc-2.", "ld-linux", "ld-2.")))
+    found = sorted(p for p in paths
+                   if os.path.basename(p).startswith(("libc.so.6", "libc-2.", "ld-linux", "ld-2.")))
     expect(len(found) == 2, f"libc and its loader are {found}")
     return found
 
 
 def test_mapped():
-    """libc's and the loader's files are mapped to be read as well, as symbolizers do; and into a static program."""
+    """libc's and the loader's files are mapped to be read as well, as symbolizers do; and into a
+    static program."""
     with Program(target("attach-maps"), "stay", *glibc_files()) as program:
         unharmed(program)
     with Program(target("attach-static-maps"), "stay", *glibc_files()) as program:
@@ -309,13 +320,15 @@ def test_redis():
                     report = program.report()
                     if report["samples"]:
                         break
-                expect(report["samples"] > 0, f"no samples: {report['dropped']}, {report['notes']}, load {os.getloadavg()}")
+                expect(report["samples"] > 0,
+                       f"no samples: {report['dropped']}, {report['notes']}, load {os.getloadavg()}")
                 expect(load.poll() is None, "redis-benchmark has ended: a request has failed")
             finally:
                 load.kill()
                 complaints = load.communicate()[1].decode()
             expect("rror" not in complaints, complaints)
-            expect(run(["redis-cli", "-s", path, "ping"]).stdout == b"PONG\n", "redis does not answer")
+            expect(run(["redis-cli", "-s", path, "ping"]).stdout == b"PONG\n",
+                   "redis does not answer")
 
 
 def test_server():
@@ -326,7 +339,8 @@ def test_server():
         expected = native.end(b"".join(lines))
     with Program(target("attach-server")) as program:
         for round_ in range(5):
-            recorder = subprocess.Popen([PENUMBRA, "record", "-q", "-F", "5000", "-o", program.file, "-p",
+            recorder = subprocess.Popen([PENUMBRA, "record", "-q", "-F", "5000", "-o", program.file,
+                                         "-p",
                                          str(program.pid), "--duration", "0.5"])
             for line in lines[round_ * 4:round_ * 4 + 4]:
                 program.process.stdin.write(line)
@@ -362,14 +376,17 @@ def test_execs_recorded():
     """The same of a program that was started by us."""
     with tempfile.TemporaryDirectory() as folder:
         for how in ("execve", "syscall"):
-            result = run([PENUMBRA, "record", "-q", "-F", "10000", "-o", os.path.join(folder, "out.pnb"), "--",
+            result = run([PENUMBRA, "record", "-q", "-F", "10000", "-o",
+                          os.path.join(folder, "out.pnb"), "--",
                           target("attach-execs"), how], input=b"\n")
             expect((result.stdout, result.returncode) == (b"ready\nlived\n", 3), f"{how}: {result}")
 
 
 def test_reloads():
-    """What dlclose removes is forgotten, while attached too: another library lies at its address then."""
-    libraries = [os.path.join(os.environ["TARGETS"], f"libattach-{name}.so") for name in ("one", "two")]
+    """What dlclose removes is forgotten, while attached too: another library lies at its address
+    then."""
+    libraries = [os.path.join(os.environ["TARGETS"], f"libattach-{name}.so")
+                 for name in ("one", "two")]
     with Program(target("attach-reloads")) as program:
         recorder = begin_recording(program, "-F", "2000")
         for library in libraries:
@@ -399,7 +416,8 @@ def spool_of(pid):
 
 
 def begin_recording(program, *options):
-    recorder = subprocess.Popen([PENUMBRA, "record", "-q", "-o", program.file, "-p", str(program.pid),
+    recorder = subprocess.Popen([PENUMBRA, "record", "-q", "-o", program.file, "-p",
+                                 str(program.pid),
                                  *options], stderr=subprocess.PIPE)
 
     def is_attached():
@@ -445,15 +463,18 @@ def test_killed_anywhere():
     while not ended:
         with Program(target("attach-busy")) as program:
             environment["DIES_AT"] = str(at)
-            result = run([PENUMBRA, "record", "-q", "-o", program.file, "-p", str(program.pid), "--duration",
+            result = run([PENUMBRA, "record", "-q", "-o", program.file, "-p", str(program.pid),
+                          "--duration",
                           "0.01"], env=environment)
             ended = result.returncode == 0
-            expect(ended or result.returncode == -signal.SIGKILL, f"call {at}: {result.stderr.decode()}")
+            expect(ended or result.returncode == -signal.SIGKILL,
+                   f"call {at}: {result.stderr.decode()}")
             program.compute(0.02)
             program.record("--duration", "0.01")
             program.process.terminate()
             found = program.end()
-            expect(found == (["SIGTRAP default 1"], 5), f"killed before call {at} of ptrace: {found}")
+            expect(found == (["SIGTRAP default 1"], 5),
+                   f"killed before call {at} of ptrace: {found}")
         at += step
     expect(at > 5 * step, "penumbra calls ptrace hardly ever")
 
@@ -474,12 +495,14 @@ def test_interrupted():
 
 
 def left_to_a_debugger(program):
-    """A debugger has come since, so that the process cannot be left: that is said, also by the status."""
+    """A debugger has come since, so that the process cannot be left: that is said, also by the
+    status."""
     seize = ("import ctypes\n"
              f"print(ctypes.CDLL(None).ptrace(0x4206, {program.pid}, None, None), flush=True)\n"
              "input()\n")
     recorder = begin_recording(program)
-    debugger = subprocess.Popen([sys.executable, "-c", seize], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    debugger = subprocess.Popen([sys.executable, "-c", seize], stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE)
     expect(debugger.stdout.readline() == b"0\n", "the debugger may not attach")
     recorder.send_signal(signal.SIGINT)
     said = recorder.communicate(timeout=60)[1].decode()
@@ -495,14 +518,16 @@ def test_ended():
         program.process.terminate()
         expect(program.end()[1] == 5, "the program was disturbed")
         expect(recorder.wait(60) == 0, "record failed")
-        expect(program.report()["processes"][0]["pid"] == program.pid, "the profile is of another process")
+        expect(program.report()["processes"][0]["pid"] == program.pid,
+               "the profile is of another process")
 
 
 def test_first_thread_ended():
     """The first thread has ended, the others work: the process has not ended."""
     release = [int(n) for n in os.uname().release.split("-")[0].split(".")[:2]]
     with Program(target("attach-headless")) as program:
-        wait_for(lambda: open(f"/proc/{program.pid}/stat", encoding="utf-8").read().rsplit(")", 1)[1].split()[0] == "Z",
+        wait_for(lambda: open(f"/proc/{program.pid}/stat",
+                              encoding="utf-8").read().rsplit(")", 1)[1].split()[0] == "Z",
                  "the first thread does not end")
         if release < [6, 9]:
             expect("first thread" in program.record(status=118), "it must be said why not")
@@ -550,7 +575,8 @@ def zombie():
     pid = os.fork()
     if pid == 0:
         os._exit(0)
-    wait_for(lambda: open(f"/proc/{pid}/stat", encoding="utf-8").read().split()[2] == "Z", "no zombie")
+    wait_for(lambda: open(f"/proc/{pid}/stat", encoding="utf-8").read().split()[2] == "Z",
+             "no zombie")
     return pid
 
 
@@ -598,7 +624,8 @@ def refuse_rooted():
     """A root without /proc: the library's name there cannot be said."""
     if not ROOT:
         return
-    with tempfile.TemporaryDirectory() as root, Program("python3", "-c", f"import os, signal; os.chroot({root!r}); print('ready', flush=True); "
+    with tempfile.TemporaryDirectory() as root, Program("python3", "-c",
+                                                        f"import os, signal; os.chroot({root!r}); print('ready', flush=True); "
                                                         "signal.pause()") as program:
         message = program.record(status=118)
         expect("root folder without /proc" in message, message)
@@ -606,7 +633,8 @@ def refuse_rooted():
 
 
 def refuse_recorded():
-    with Program(PENUMBRA, "record", "-q", "-o", "/dev/null", "--", target("attach-busy")) as program:
+    with Program(PENUMBRA, "record", "-q", "-o", "/dev/null", "--",
+                 target("attach-busy")) as program:
         message = program.record(status=118, pid=inner_pid(program.pid))
         expect("already" in message, message)
         os.kill(inner_pid(program.pid), signal.SIGTERM)

@@ -47,17 +47,21 @@ def odd():
 
 
 def fills():
-    """The rest of a string instruction that has long to go is not executed with all signals blocked, as a burst's first one."""
+    """The rest of a string instruction that has long to go is not executed with all signals
+    blocked, as a burst's first one."""
     for tool in ("values", "blocks"):
         report = record([target("burst_fills"), "30"], tool=tool, length="100", rate="997").report
         stopped, late, taken = report["stopped"], report["dropped"].get("late", 0), sum(report["stopped"].values())
         expect(stopped.get("long-string", 0) > 10, f"{tool}: {stopped}")
-        expect(late < 0.2 * (taken + late), f"{tool}: {late} samples came too late, {taken} in time")
+        expect(late < 0.2 * (taken + late),
+               f"{tool}: {late} samples came too late, {taken} in time")
 
 
 def pairs():
-    """More call sites than the engine looks up: their returns are kept with the thread (engine/pairs.h)."""
-    had_bursts(record([target("burst_pairs"), "300"], tool="null", length="100000..300000", rate="2000"))
+    """More call sites than the engine looks up: their returns are kept with the thread
+    (engine/pairs.h)."""
+    had_bursts(record([target("burst_pairs"), "300"], tool="null", length="100000..300000",
+                      rate="2000"))
 
 
 def looks():
@@ -97,10 +101,14 @@ def timed(engine):
     """Every block, dispatch and burst is in the distributions, once."""
     latency = engine["latency"]
     expect(latency["translation"]["count"] == engine["translated"], "a block's making is not timed")
-    expect(latency["dispatch"]["count"] <= engine["dispatches"], "more dispatches are timed than there were")
-    expect(latency["burst-warm"]["count"] + latency["burst-cold"]["count"] == engine["bursts"], "a burst is not timed")
+    expect(latency["dispatch"]["count"] <= engine["dispatches"],
+           "more dispatches are timed than there were")
+    expect(latency["burst-warm"]["count"] + latency["burst-cold"]["count"] == engine["bursts"],
+           "a burst is not timed")
     for kind, figures in latency.items():
-        expect(not figures["count"] or 0 < figures["p50_ns"] <= figures["p90_ns"] <= figures["p99_ns"], f"{kind}: {figures}")
+        expect(not figures["count"]
+               or 0 < figures["p50_ns"] <= figures["p90_ns"] <= figures["p99_ns"],
+               f"{kind}: {figures}")
 
 
 def exact_length():
@@ -115,15 +123,16 @@ def exact_length():
         expect(bursts > 0, "no burst was taken")
         expect(whole * int(length) <= ran <= bursts * int(length),
                f"{ran} instructions in {whole} bursts of {length}, {early} shorter ones")
-        # A block that a system call or a fault cut short was counted whole. Where the program ends, some instructions are the
-        # profiler's own, which are not.
+        # A block that a system call or a fault cut short was counted whole. Where the program ends,
+        # some instructions are the profiler's own, which are not.
         expect(ran - 64 * early <= report["instructions"] <= ran + 64 * early,
                f"{report['instructions']} instructions counted, {ran} executed in bursts")
 
 
 def random_points():
     """Many bursts of few instructions each: other places each time."""
-    recording = record([target("burst_looks"), "3000000"], rate="20000", length="1..40", tool="count")
+    recording = record([target("burst_looks"), "3000000"], rate="20000", length="1..40",
+                       tool="count")
     had_bursts(recording)
 
 
@@ -151,7 +160,8 @@ def programs():
 
 
 def options():
-    for wrong in (["--length", "5..3"], ["--length", "0..3"], ["--length", "1.."], ["--tool", "calls"]):
+    for wrong in (["--length", "5..3"], ["--length", "0..3"], ["--length", "1.."],
+                  ["--tool", "calls"]):
         result = run([PENUMBRA, "record", "--carrier", "burst", *wrong, "--", "true"])
         expect(result.returncode == 2 and result.stderr, f"{wrong} was taken")
     result = run([PENUMBRA, "record", "--carrier", "burst", "-p", str(os.getpid())])

@@ -48,7 +48,8 @@ def threads():
 
 
 def throng():
-    """Storage for many threads at once comes later than they are made: whoever makes them waits, and all are observed."""
+    """Storage for many threads at once comes later than they are made: whoever makes them waits,
+    and all are observed."""
     for tool in ("edges", "results", "paths", "values"):
         r = same([target("throng")], tool).report
         stopped = [why for why, count in r["stopped"].items() if count]
@@ -57,7 +58,8 @@ def throng():
 
 
 def no_maps():
-    """Where there is no /proc nobody knows what may be executed: natively, instead of one instruction at a time."""
+    """Where there is no /proc nobody knows what may be executed: natively, instead of one
+    instruction at a time."""
     command = ["unshare", "-m", "sh", "-c", f"mount -t tmpfs none /proc && exec {target('crowd')}"]
     if run(command).returncode != run([target("crowd")]).returncode:
         print("SKIP: nothing can be mounted here")
@@ -67,25 +69,33 @@ def no_maps():
 
 
 def rooted():
-    """A program that leaves /proc behind by a chroot is observed there as before, and not stepped through."""
+    """A program that leaves /proc behind by a chroot is observed there as before, and not stepped
+    through."""
     if os.geteuid() != 0:
         sys.exit(77)
     with tempfile.TemporaryDirectory() as empty:
-        for numbers, options in (("2000", ("--exact", "--tool", "blocks")), ("2000000", ("--carrier", "burst", "--tool", "blocks"))):
+        for numbers, options in (("2000", ("--exact", "--tool", "blocks")),
+                                 ("2000000", ("--carrier", "burst", "--tool", "blocks"))):
             r = Recording([target("rooted"), empty, numbers], options).report
-            expect(r["stopped"]["unreadable"] == 0, f"{options}: the engine stopped: {r['stopped']}")
-            expect(any(f["name"] == "compare" for f in r["functions"]), f"{options}: nothing was observed inside: {r['functions']}")
+            expect(r["stopped"]["unreadable"] == 0,
+                   f"{options}: the engine stopped: {r['stopped']}")
+            expect(any(f["name"] == "compare" for f in r["functions"]),
+                   f"{options}: nothing was observed inside: {r['functions']}")
 
 
 def exhausted():
-    """A program that has no descriptor left is observed as before, and not stepped through: at the worst it goes on natively."""
-    for options in (("--exact", "--tool", "blocks"), ("--carrier", "burst", "--tool", "blocks", "-F", "5000")):
+    """A program that has no descriptor left is observed as before, and not stepped through: at the
+    worst it goes on natively."""
+    for options in (("--exact", "--tool", "blocks"),
+                    ("--carrier", "burst", "--tool", "blocks", "-F", "5000")):
         numbers = "2000" if "--exact" in options else "300000"
         for how in ("", "standard", "forked"):
             command = ["sh", "-c", f"ulimit -n 64; exec {target('exhausted')} {numbers} {how}"] if how == "forked" else None
             r = Recording(command or [target("exhausted"), numbers, how], options).report
-            expect(r["stopped"]["unreadable"] + r["stopped"]["no-maps"] == 0, f"{options} {how}: the engine stopped: {r['stopped']}")
-            expect(any(f["name"] == "compare" for f in r["functions"]), f"{options} {how}: nothing was observed: {r['functions']}")
+            expect(r["stopped"]["unreadable"] + r["stopped"]["no-maps"] == 0,
+                   f"{options} {how}: the engine stopped: {r['stopped']}")
+            expect(any(f["name"] == "compare" for f in r["functions"]),
+                   f"{options} {how}: nothing was observed: {r['functions']}")
     r = same([target("exhausted"), "2000", "closed"], "blocks").report
     expect(r["stopped"]["no-maps"] == 1, f"{r['stopped']}")
 
@@ -109,7 +119,8 @@ def patched():
 
 
 def alone():
-    """An instruction that cannot be translated is executed natively, and observation goes on behind it; it is named."""
+    """An instruction that cannot be translated is executed natively, and observation goes on behind
+    it; it is named."""
     r = same([target("alone")], "blocks")
     expect(sum(r.report["stopped"].values()) == 0, f"{r.report['stopped']}")
     executed = executed_in(r.report, ("behind",)).get("behind", 0)
@@ -117,14 +128,16 @@ def alone():
     notes = " ".join(r.report["notes"])
     expect("alone+0x" in notes and "ret" in notes and "6 times" in notes, notes)
     # A burst goes on behind it, too.
-    r = Recording([target("alone"), "30000"], ("--carrier", "burst", "--tool", "blocks", "-F", "5000"))
+    r = Recording([target("alone"), "30000"],
+                  ("--carrier", "burst", "--tool", "blocks", "-F", "5000"))
     notes = " ".join(r.report["notes"])
     expect(r.report["stopped"]["far-transfer"] == 0, f"{r.report['stopped']}")
     expect("alone+0x" in notes and "natively, alone" in notes, notes)
 
 
 def unread():
-    """Code that may not be read is observed if the processor reads it: it is no harder to translate."""
+    """Code that may not be read is observed if the processor reads it: it is no harder to
+    translate."""
     for options in (("--exact", "--tool", "blocks"), ("--exact", "--tool", "count")):
         r = Recording([target("unread")], options).report
         expect(r["instructions"] > 300 * 3000, f"{options}: {r['instructions']} instructions")
@@ -141,9 +154,11 @@ def calls():
         for child in node["children"]:
             yield from find(child, name)
 
-    got = sum(node["calls"] for name in ("leaf_begin", "leaf") for node in find(r.report["tree"], name))
+    got = sum(node["calls"] for name in ("leaf_begin", "leaf")
+              for node in find(r.report["tree"], name))
     expect(got == 2 * 20 * turns, f"leaf was called {got} times, not {2 * 20 * turns}")
-    # A call through the procedure linkage table is a call of the function, but for the one that looks it up.
+    # A call through the procedure linkage table is a call of the function, but for the one that
+    # looks it up.
     listed = same(["ls", "-l", "/usr/bin"], "calls").report["functions"]
     stubs = {f["name"]: f["calls"] for f in listed if f["name"].endswith("@plt") and f["calls"] > 1}
     expect(not stubs, f"calls of stubs: {stubs}")
@@ -161,7 +176,8 @@ def executed_in(report, names):
 
 
 def totals():
-    """What tools count of the same work agrees with --tool blocks, every time: nothing is lost, or it is said."""
+    """What tools count of the same work agrees with --tool blocks, every time: nothing is lost, or
+    it is said."""
     command = [*STILL, target("grows")]
     by_tool = {tool: same(command, tool).report for tool in
                ("blocks", "count", "edges", "paths", "streams", "results", "values", "calls")}
@@ -172,7 +188,8 @@ def totals():
         expect(got == want, f"{tool}: {got} instructions, blocks: {want}")
     values = by_tool["values"]
     expect(values["values"]["lost"] == 0, f"{values['values']}")
-    seen = [i for i in values["instructions"] if i["function"] in FUNCTIONS and i["kind"] == "result"]
+    seen = [i for i in values["instructions"] if i["function"] in FUNCTIONS
+            and i["kind"] == "result"]
     expect(len(seen) > 20, f"{len(seen)} instructions have values")
     for i in seen:
         count = executions(by_tool["blocks"], i["image"], int(i["offset"], 16))
@@ -201,13 +218,16 @@ def called_in(report, names):
 def entered_in(report, names):
     """Executions of the blocks that functions begin with."""
     begin = {f["name"]: f["offset"] for f in report["functions"] if f["name"] in names}
-    return {b["function"]: b["count"] for b in report["blocks"] if begin.get(b["function"]) == b["offset"]}
+    return {b["function"]: b["count"] for b in report["blocks"]
+            if begin.get(b["function"]) == b["offset"]}
 
 
 def contexts():
-    """The exact tree is as large as was asked for, at most; what is folded keeps its counts, and is said."""
+    """The exact tree is as large as was asked for, at most; what is folded keeps its counts, and is
+    said."""
     want = entered_in(same([target("grows"), "25"], "blocks").report, FUNCTIONS)
-    for options, said in ((("--max-contexts", "1000"), True), (("--max-depth", "8"), True), (("--fold-recursion",), False)):
+    for options, said in ((("--max-contexts", "1000"), True), (("--max-depth", "8"), True),
+                          (("--fold-recursion",), False)):
         r = Recording([target("grows"), "25"], ("--exact", "--tool", "calls", *options))
         got = called_in(r.report, FUNCTIONS)
         expect(got == want, f"{options}: {got}, blocks: {want}")
@@ -215,7 +235,8 @@ def contexts():
         expect(count < 5000, f"{options}: {count} nodes")
         text = run([PENUMBRA, "report", "--quick", r.file]).stdout.decode()
         folded = any(node["name"] == "[folded]" for node in nodes(r.report["tree"]))
-        expect(folded == said and ("folded" in text.split("function")[0]) == said, f"{options}: {text}")
+        expect(folded == said and ("folded" in text.split("function")[0]) == said,
+               f"{options}: {text}")
     done = run([PENUMBRA, "record", "--max-contexts", "1000", "true"])
     expect(done.returncode != 0 and b"--tool calls" in done.stderr, done.stderr.decode())
 
@@ -230,59 +251,75 @@ def paths_to(tree, name, above=()):
 
 
 def ours():
-    """A handler stands below the function that it interrupts; the profiler's own functions are nowhere."""
+    """A handler stands below the function that it interrupts; the profiler's own functions are
+    nowhere."""
     for more in ((), ("alternate",)):
         tree = same([target("traps"), *more], "calls").report["tree"]
         ways = list(paths_to(tree, "work"))
-        expect(ways and all(way[-4:] == ("outer", "trap", "handler", "work") for way in ways), f"{ways}")
+        expect(ways and all(way[-4:] == ("outer", "trap", "handler", "work") for way in ways),
+               f"{ways}")
     for tool in ("calls", "blocks", "edges", "paths", "streams", "results", "count"):
         r = same([target("family")], tool)
-        shown = json.dumps([r.report[part] for part in ("tree", "functions", "blocks", "edges", "paths", "streams")
+        shown = json.dumps([r.report[part]
+                            for part in ("tree", "functions", "blocks", "edges", "paths", "streams")
                             if part in r.report])
-        expect("libpenumbra" not in shown, f"{tool}: {shown[max(0, shown.find('libpenumbra') - 300):][:600]}")
+        expect("libpenumbra" not in shown,
+               f"{tool}: {shown[max(0, shown.find('libpenumbra') - 300):][:600]}")
     for options in (("-F", "20000"), ("--carrier", "burst", "--tool", "blocks", "-F", "20000")):
         r = Recording([target("family")], options)
         shown = json.dumps([r.report.get(part) for part in ("tree", "functions", "blocks")])
-        expect("libpenumbra" not in shown, f"{options}: {shown[max(0, shown.find('libpenumbra') - 300):][:600]}")
+        expect("libpenumbra" not in shown,
+               f"{options}: {shown[max(0, shown.find('libpenumbra') - 300):][:600]}")
 
 
 def from_edges():
-    """Edges of whole runs say how often blocks ran: also where profiles are compared, or written in other formats."""
+    """Edges of whole runs say how often blocks ran: also where profiles are compared, or written in
+    other formats."""
     with tempfile.TemporaryDirectory() as folder:
         files = {tool: os.path.join(folder, tool) for tool in ("blocks", "edges")}
         for tool, file in files.items():
-            expect(run([PENUMBRA, "record", "-q", "-o", file, "--exact", "--tool", tool, "--", "setarch", "-R", "env", "-i",
+            expect(run([PENUMBRA, "record", "-q", "-o", file, "--exact", "--tool", tool, "--",
+                        "setarch", "-R", "env", "-i",
                         "grep", "-c", "a", "/etc/services"]).returncode == 0, tool)
         for by in ("block", "function"):
             done = run([PENUMBRA, "compare", "--json", "--by", by, files["blocks"], files["edges"]])
-            expect(done.returncode == 0 and json.loads(done.stdout)["overlap"] > 0.97, f"by {by}: {done}")
+            expect(done.returncode == 0 and json.loads(done.stdout)["overlap"] > 0.97,
+                   f"by {by}: {done}")
         for tool, file in files.items():
             report = json.loads(run([PENUMBRA, "report", "--json", "--quick", file]).stdout)
-            lines = run([PENUMBRA, "export", "--quick", "-f", "folded", file]).stdout.decode().splitlines()
+            lines = run([PENUMBRA, "export", "--quick", "-f", "folded",
+                         file]).stdout.decode().splitlines()
             executed = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
-            expect(executed == report["samples"] > 100000, f"{tool}: {executed} of {report['samples']} instructions")
+            expect(executed == report["samples"] > 100000,
+                   f"{tool}: {executed} of {report['samples']} instructions")
             expect(f"events: Ir\nsummary: {executed}\n" in
-                   run([PENUMBRA, "export", "--quick", "-f", "callgrind", file]).stdout.decode(), tool)
+                   run([PENUMBRA, "export", "--quick", "-f", "callgrind", file]).stdout.decode(),
+                   tool)
         run([PENUMBRA, "record", "-q", "-o", file, "--exact", "--tool", "null", "true"])
-        expect("what was written is empty" in run([PENUMBRA, "export", "-f", "folded", file]).stderr.decode(), "not said")
+        expect("what was written is empty" in run([PENUMBRA, "export", "-f", "folded",
+                                                   file]).stderr.decode(), "not said")
 
 
 def start():
-    """What a short program waits for besides itself: one profile that reaches the disk, no unwind tables, little storage."""
+    """What a short program waits for besides itself: one profile that reaches the disk, no unwind
+    tables, little storage."""
     if not shutil.which("strace"):
         print("no strace")
         return
     with tempfile.TemporaryDirectory() as folder:
         said = os.path.join(folder, "calls")
         # Without -f: the collector, not the program.
-        run(["strace", "-qq", "-o", said, "-e", "trace=fsync,fallocate,clone3", PENUMBRA, "record", "-q", "-o",
+        run(["strace", "-qq", "-o", said, "-e", "trace=fsync,fallocate,clone3", PENUMBRA, "record",
+             "-q", "-o",
              os.path.join(folder, "p.pnb"), "--exact", "--tool", "null", "--", "true"])
         with open(said, encoding="utf-8") as f:
             calls = [line for line in f if "(" in line]
-    count = {name: sum(call.startswith(name) for call in calls) for name in ("fsync", "fallocate", "clone3")}
+    count = {name: sum(call.startswith(name) for call in calls)
+             for name in ("fsync", "fallocate", "clone3")}
     stored = sum(int(call[call.index("(") + 1:call.index(")")].split(", ")[3])
                  for call in calls if call.startswith("fallocate"))
-    expect(count["fsync"] == 1 and count["clone3"] == 0, f"more than one file is waited for, or a thread: {calls}")
+    expect(count["fsync"] == 1 and count["clone3"] == 0,
+           f"more than one file is waited for, or a thread: {calls}")
     expect(0 < stored < 2 << 20, f"{stored} bytes of storage: {calls}")
 
 
@@ -306,6 +343,8 @@ def programs():
 
 
 if __name__ == "__main__":
-    main({"signals": signals, "storms": storms, "threads": threads, "throng": throng, "no_maps": no_maps, "rooted": rooted,
-          "exhausted": exhausted, "code": code, "patched": patched, "alone": alone, "unread": unread, "calls": calls, "totals": totals, "contexts": contexts, "ours": ours,
+    main({"signals": signals, "storms": storms, "threads": threads, "throng": throng,
+          "no_maps": no_maps, "rooted": rooted,
+          "exhausted": exhausted, "code": code, "patched": patched, "alone": alone,
+          "unread": unread, "calls": calls, "totals": totals, "contexts": contexts, "ours": ours,
           "from_edges": from_edges, "start": start, "programs": programs})

@@ -25,7 +25,8 @@ class Browser:
         self.process = subprocess.Popen(
             ["bash", "-c", script, "bash", find(), *FLAGS, f"--window-size={width},{height}",
              f"--user-data-dir={self.profile}", "about:blank"],
-            pass_fds=(to_browser, from_browser), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            pass_fds=(to_browser, from_browser), stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
             env=dict(os.environ, TMPDIR=self.profile))
         os.close(to_browser)
         os.close(from_browser)
@@ -114,7 +115,8 @@ class Browser:
         more = {"text": text} if text else {}
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key,
-                      windowsVirtualKeyCode=codes.get(key, 0), **(more if kind == "keyDown" else {}))
+                      windowsVirtualKeyCode=codes.get(key, 0),
+                      **(more if kind == "keyDown" else {}))
 
     def center(self, expression):
         return self.evaluate(f"(() => {{ const b = ({expression}).getBoundingClientRect();"

@@ -23,7 +23,8 @@ def node(name, image, own, children=()):
 def called(tree, calls, low, high):
     """With calls and the cost of each, as where trampolines are set."""
     tree["calls"] = calls
-    tree["cost_per_call"] = {"samples": tree["total"] / calls, "interval": [low, high], "all_calls": [calls, calls + 2]}
+    tree["cost_per_call"] = {"samples": tree["total"] / calls, "interval": [low, high],
+                             "all_calls": [calls, calls + 2]}
     return tree
 
 
@@ -34,7 +35,8 @@ def small_tree():
             node("bt_find_func", "liblzma.so.5", 4210), memcpy(390),
             node("</script><script>document.title='broken'</script>", "lib<!--.so", 55)]),
         node("lzma_crc64", "liblzma.so.5", 610)])
-    read = called(node("io_read", "xz", 22, [node("read", "libc.so.6", 480), memcpy(75)]), 4, 133, 157)
+    read = called(node("io_read", "xz", 22, [node("read", "libc.so.6", 480), memcpy(75)]), 4, 133,
+                  157)
     sort = node("std::sort<std::vector<int>::iterator, bool (*)(int const&, int const&)>(int&&)",
                 "libstdc++.so.6", 210, [node("compare", "xz", 800)])
     main = node("main", "xz", 12, [
@@ -79,7 +81,8 @@ def flat_functions(root):
         inner = above | {n["name"]} if len(above) < 60 else above
         stack.extend((c, inner) for c in n["children"])
     return [{"name": k, "image": images[k], "self": own[k], "total": total[k], "calls": calls[k],
-             "cost_per_call": {"samples": total[k] / calls[k], "interval": [1, 2 * total[k] / calls[k]],
+             "cost_per_call": {"samples": total[k] / calls[k],
+                               "interval": [1, 2 * total[k] / calls[k]],
                                "all_calls": [calls[k], calls[k] + 2]}
              if calls[k] else None}
             for k in own if k != "[root]"]
@@ -88,7 +91,8 @@ def flat_functions(root):
 def threads_tree():
     """Of the worker's 300 samples 10 are in what is left out below work."""
     shared = lambda n, shares: {**n, "threads": shares}
-    worked = shared(node("work", "app", 30, [shared(node("hash", "app", 270), [[1, 270]])]), [[0, 10], [1, 20, 10]])
+    worked = shared(node("work", "app", 30, [shared(node("hash", "app", 270), [[1, 270]])]),
+                    [[0, 10], [1, 20, 10]])
     worked["total"] += 10
     return node("[root]", "", 0, [worked, shared(node("serve", "app", 90), [[0, 90]])])
 
@@ -106,20 +110,25 @@ def dump(value):
 
 def values():
     shares = [("10", 0.9), ("</script><b>7</b>", 0.06), ("3", 0.03), ("1", 0.01)]
-    divisor = {"kind": "divisor", "observed": 1200, "p": 0.5, "invariance": 0.9, "kept": 600, "same": 540,
+    divisor = {"kind": "divisor", "observed": 1200, "p": 0.5, "invariance": 0.9, "kept": 600,
+               "same": 540,
                "values": [{"value": "0xa", "share": share, "text": text} for text, share in shares]}
-    argument = {"kind": "argument 1", "site": "main+0x10", "observed": 9, "p": 1.0, "invariance": 1.0, "kept": 9, "same": 9,
+    argument = {"kind": "argument 1", "site": "main+0x10", "observed": 9, "p": 1.0,
+                "invariance": 1.0, "kept": 9, "same": 9,
                 "values": [{"value": "0x1", "share": 1.0, "text": "1"}]}
-    counter = {"kind": "result", "observed": 5000, "p": 0.01, "invariance": 0.5, "spread": True, "kept": 50, "same": 1,
+    counter = {"kind": "result", "observed": 5000, "p": 0.01, "invariance": 0.5, "spread": True,
+               "kept": 50, "same": 1,
                "values": [{"value": hex(i), "share": 0.5, "text": str(i)} for i in (4, 7)]}
     place = {"image": "xz", "offset": "0x11", "function": "f<int>", "asm": "div rcx"}
     lines = [{"offset": hex(16 + i), "bytes": 1, "text": text, "count": count, "values": seen}
-             for i, (text, count, seen) in enumerate([("mov eax, 0x1", 10, [argument]), ("div rcx", 30, [divisor]),
+             for i, (text, count, seen) in enumerate([("mov eax, 0x1", 10, [argument]),
+                                                      ("div rcx", 30, [divisor]),
                                                       ("ret", 0, [counter])])]
     return {"annotated": [{"function": "f<int>", "image": "xz", "unit": "samples", "total": 40,
                            "instructions": lines}],
             "semi_invariant": [{"gain": 0.63, "time": 0.7, **place, **divisor, "at": "f.c:7"}] +
-            [{"gain": 0.02, "time": 0.03, **place, **argument, "use": "shift count", "used_at": "0x19"}] +
+            [{"gain": 0.02, "time": 0.03, **place, **argument, "use": "shift count",
+              "used_at": "0x19"}] +
             [{"gain": 0.01, "time": 0.01, **place, **argument}] * 28}
 
 
@@ -140,17 +149,20 @@ def main():
         tree = node("[root]", "", 0, [node("[unattributed]", "", 2000047)])
     elif kind == "rows":
         tree = node("[root]", "", 0, [node("twice", "lib.so", 25), node("twice", "lib.so", 25), *(
-            node(f"std::vector<{of}, std::allocator<{of}> >::push_back({of} const&)", "app", 25) for of in ("int", "long"))])
+            node(f"std::vector<{of}, std::allocator<{of}> >::push_back({of} const&)", "app", 25)
+            for of in ("int", "long"))])
     else:
         tree = small_tree()
     samples = tree["total"]
     dropped = {"nested": samples * 3 // 100, "late": samples // 100} if kind == "small" else {}
     head = {"command": "xz -T2 -9 --keep 'big file.tar'", "trigger": "cpu", "unit": "nanoseconds",
-            "period": 1003009, "samples": samples, "taken": samples, "duration_ns": 999600000 if kind == "empty" else 9123456789,
+            "period": 1003009, "samples": samples, "taken": samples,
+            "duration_ns": 999600000 if kind == "empty" else 9123456789,
             "dropped": dropped, "truncated": 240 if kind == "small" else 0,
             "notes": "", "functions": flat_functions(tree) if kind != "deep" else []}
     if kind == "small":
-        head.update(guessed=1683, processes=[{"pid": 1}, {"pid": 2, "sandbox": {"threads": 3, "processes": 7}}])
+        head.update(guessed=1683,
+                    processes=[{"pid": 1}, {"pid": 2, "sandbox": {"threads": 3, "processes": 7}}])
     if kind == "exact":
         lines = [("mov eax, 0x1", 10, "int f(void)"), ("jmp <+0x10>", 30, "</script><b>bold</b>"),
                  ("ret", 0, "}")]
@@ -167,21 +179,26 @@ def main():
                              **({"left": 30, "taken": 15} if i == 1 else {}),
                              **({"waste": waste} if i == 0 else {})}
                             for i, (text, count, source) in enumerate(lines)]}],
-                    paths=[{"count": 30, "share": 75.0, "instructions": 3, "functions": ["f<int>", "<i>g"],
+                    paths=[{"count": 30, "share": 75.0, "instructions": 3,
+                            "functions": ["f<int>", "<i>g"],
                             "blocks": ["xz+0x10", "libc.so.6+0x11", "xz+0x11", "xz+0x11"],
                             "bytes": [2, 9, 1, 1], "lines": [{"file": "/src/f.c", "line": 1},
                                                              {"file": "/src/f.c", "line": 2}]},
                            {"count": 1, "share": 0.5, "instructions": 9, "functions": ["g"],
                             "blocks": ["libc.so.6+0x10"], "bytes": [4], "lines": []}])
     if kind == "threads":
-        head.update(by_thread=True, threads=[{"tid": 11, "pid": 11, "name": "main", "samples": 100, "shown": True},
-                                             {"tid": 12, "pid": 11, "name": "worker", "samples": 300, "shown": True}])
+        head.update(by_thread=True,
+                    threads=[{"tid": 11, "pid": 11, "name": "main", "samples": 100, "shown": True},
+                                             {"tid": 12, "pid": 11, "name": "worker",
+                                              "samples": 300, "shown": True}])
     if kind == "shadows":
-        head.update(carrier="shadow", tool="results", shadows={"started": 3, "instructions": 400000951, "coverage": 0.043,
+        head.update(carrier="shadow", tool="results",
+                    shadows={"started": 3, "instructions": 400000951, "coverage": 0.043,
                                                                "coverage_bounds": [0.02, 0.1]},
                     semi_invariant=values()["semi_invariant"])
     if kind == "rows":
-        head["functions"] = [{"name": n["name"], "image": n["image"], "self": n["self"], "total": n["total"], "calls": 0}
+        head["functions"] = [{"name": n["name"], "image": n["image"], "self": n["self"],
+                              "total": n["total"], "calls": 0}
                              for n in tree["children"]]
     if kind == "values":
         head.update(carrier="burst", tool="values", **values())

@@ -183,7 +183,8 @@ def test_calls(b, pages):
 
 
 def test_large(b, pages):
-    """A canvas: as many elements as of a small profile. Frames too narrow to be seen are one block, until one zooms in."""
+    """A canvas: as many elements as of a small profile. Frames too narrow to be seen are one block,
+    until one zooms in."""
     b.open(pages["large"])
     b.wait(f"{FRAMES}.length > 200")
     assert b.evaluate("document.querySelectorAll('#graph *').length") < 5
@@ -320,8 +321,10 @@ def test_exact(b, pages):
     b.wait("document.querySelectorAll('#annotated tr').length === 3")
     cells = b.evaluate("[...document.querySelectorAll('#annotated tr')].map("
                        "(r) => [...r.cells].map((c) => c.textContent))")
-    assert cells[0] == ["10", "", "0x10", "mov eax, 0x1", "50.0% dead", "f.c:1", "int f(void)"], cells
-    assert cells[1] == ["30", "", "0x11", "jmp <+0x10>  [50.0% taken]", "", "f.c:2", "</script><b>bold</b>"]
+    assert cells[0] == ["10", "", "0x10", "mov eax, 0x1", "50.0% dead", "f.c:1",
+                        "int f(void)"], cells
+    assert cells[1] == ["30", "", "0x11", "jmp <+0x10>  [50.0% taken]", "", "f.c:2",
+                        "</script><b>bold</b>"]
     assert b.evaluate("document.querySelector('#annotated td.waste').title") == \
         "dead, 40 bytes: overwritten by f<int> xz+0x12"
     assert cells[2][0] == "", cells
@@ -331,7 +334,8 @@ def test_exact(b, pages):
 
 
 def test_values(b, pages):
-    """Beside an instruction: times observed, invariance, top values with shares; a list of semi-invariant places."""
+    """Beside an instruction: times observed, invariance, top values with shares; a list of
+    semi-invariant places."""
     b.open(pages["values"])
     settle(b, "all samples", 1.0)
     b.evaluate("document.querySelector('#annotated summary').click()")
@@ -342,7 +346,8 @@ def test_values(b, pages):
                      "result \u00d75,000, no value kept twice: 4, 7"], cells
     rows = "[...document.querySelectorAll('#semi-table tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
     got = b.evaluate(rows)
-    assert got[0] == ["63.0%", "70.0%", "540 of 600", "1,200", "f<int> xz+0x11 div rcx f.c:7", divisor], got[0]
+    assert got[0] == ["63.0%", "70.0%", "540 of 600", "1,200", "f<int> xz+0x11 div rcx f.c:7",
+                      divisor], got[0]
     assert got[1][4] == "f<int> xz+0x11 div rcx; shift count at 0x19", got[1]
     assert got[1][5].startswith("argument 1 from main+0x10"), got[1]
     assert len(got) == 25 and text(b, "#more-semi") == "Show 5 more", len(got)
@@ -394,7 +399,8 @@ def test_narrow(b, pages):
 
 
 def test_refuses_what_is_not_json(write_page):
-    for text_in in [b"", b"{", b"[1,]", b'{"a" 1}', b'{"a":1} x', b'"\x01"', b'["a\\', b"[1}", b"{1:2}"]:
+    for text_in in [b"", b"{", b"[1,]", b'{"a" 1}', b'{"a":1} x', b'"\x01"', b'["a\\', b"[1}",
+                    b"{1:2}"]:
         done = subprocess.run([write_page, "x"], input=text_in, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE)
         assert done.returncode == 1 and b"not JSON at byte" in done.stderr, (text_in, done)
@@ -412,7 +418,8 @@ def main():
              if name.startswith("test_") and name != "test_refuses_what_is_not_json"]
     with tempfile.TemporaryDirectory() as directory:
         pages = {kind: make_page(write_page, kind, directory)
-                 for kind in ("large", "deep", "empty", "exact", "values", "threads", "shadows", "rows")}
+                 for kind in ("large", "deep", "empty", "exact", "values", "threads", "shadows",
+                              "rows")}
         pages["small"] = make_page(write_page, "small", directory,
                                    "x</title><script>alert(1)</script>&amp;z")
         with browser.Browser() as b:

@@ -55,7 +55,8 @@ def levels_of(shares):
 
 def chased(size, loads):
     program = target("bench-chase")
-    recording = Recording([program, str(size), str(loads), "huge"], ["-F", "997", "--tool", "latency"])
+    recording = Recording([program, str(size), str(loads), "huge"],
+                          ["-F", "997", "--tool", "latency"])
     at = symbol(program, "chase_load")
     expect(recording.report["tool"] == "latency", f"the tool is {recording.report['tool']}")
     for load in recording.report["loads"]:

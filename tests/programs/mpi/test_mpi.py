@@ -14,7 +14,8 @@ RANKS = 8
 
 
 def run(*command, **more):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, **more)
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300,
+                          **more)
 
 
 def nodes(tree):
@@ -31,7 +32,8 @@ class Mpi(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.prof = os.path.join(cls.folder.name, "prof") + "/"
         cls.merged = os.path.join(cls.folder.name, "all.pnb")
-        mpirun = ["mpirun", "--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else []),
+        mpirun = ["mpirun", "--oversubscribe",
+                  *(["--allow-run-as-root"] if os.geteuid() == 0 else []),
                   "-np", str(RANKS)]
         cls.result = run(*mpirun, PENUMBRA, "record", "-q", "-o", cls.prof, "--", IMBALANCED)
         cls.merging = run(PENUMBRA, "merge", "-o", cls.merged, cls.prof)
@@ -66,8 +68,8 @@ class Mpi(unittest.TestCase):
         of = {f["name"]: f for f in report["functions"]}
         work, even = of["work"]["ranks"], of["even"]["ranks"]
         self.assertGreater(work["max"], 40, "too few samples to say anything")
-        # By construction 12 / 4.5 - 1 = 1.67, in rounds. In CPU time a round of one rank may take half as
-        # long again as another's, whose neighbour on the processor does something else.
+        # By construction 12 / 4.5 - 1 = 1.67, in rounds. In CPU time a round of one rank may take
+        # half as long again as another's, whose neighbour on the processor does something else.
         self.assertGreater(work["imbalance"], 12 / 4.5 / 1.5 - 1)
         self.assertLess(work["imbalance"], 12 / 4.5 * 1.5 - 1)
         self.assertIn(work["slowest"], (3, 7))
@@ -98,7 +100,8 @@ class Mpi(unittest.TestCase):
         result = run(PENUMBRA, "merge", "-o", damaged + ".2", self.merged, damaged)
         self.assertEqual(result.returncode, 3)
         self.assertIn(b"damaged.pnb", result.stderr)
-        self.assertEqual(run(PENUMBRA, "merge", "-o", damaged, self.merged, self.merged).returncode, 2)
+        self.assertEqual(run(PENUMBRA, "merge", "-o", damaged, self.merged, self.merged).returncode,
+                         2)
         self.assertEqual(run(PENUMBRA, "merge", "-o", damaged, "/no/such/file").returncode, 127)
 
 

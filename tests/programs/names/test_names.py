@@ -81,7 +81,8 @@ class Folder:
         result = run([PENUMBRA, "record", "-o", self.at(output), *options, "--", *command],
                      cwd=more.pop("cwd", self.path), **more)
         if status is not None:
-            expect(result.returncode == status, f"record: {result.returncode}: {result.stderr.decode()}")
+            expect(result.returncode == status,
+                   f"record: {result.returncode}: {result.stderr.decode()}")
         return result.stderr.decode()
 
     def report(self, *options, file="out.pnb", cwd="/"):
@@ -99,7 +100,8 @@ def share(names, *wanted):
 
 def test_kept():
     """Deleted, stripped or built anew: function, inlined function, file and line stay."""
-    for fate in ("rm spin", "strip spin", "sed -i s/inner/other/g spin.c && cc -O1 -g -o spin spin.c"):
+    for fate in ("rm spin", "strip spin",
+                 "sed -i s/inner/other/g spin.c && cc -O1 -g -o spin spin.c"):
         with Folder() as folder:
             folder.build()
             folder.record(folder.at("spin"))
@@ -109,7 +111,8 @@ def test_kept():
             expect("spin.c:6" in lines, lines)
             folder.sh(fate)
             after = folder.report()
-            expect(before["functions"] == after["functions"], f"{fate}:\n{before['functions']}\n{after['functions']}")
+            expect(before["functions"] == after["functions"],
+                   f"{fate}:\n{before['functions']}\n{after['functions']}")
             expect(run(text).stdout.decode() == lines, run(text).stdout.decode())
             expect(not any("spin" in w for w in after["warnings"]), f"{after['warnings']}")
 
@@ -128,7 +131,8 @@ def test_removed_meanwhile():
     """The file is gone, or another one, before the recording ends."""
     for fate in ("rm spin", "cp /bin/true new && mv new spin"):
         with Folder() as folder:
-            folder.build(before=f'if (system("sleep 0.5; {fate}")) return 9;') # the collector has seen the file by then
+            # the collector has seen the file by then
+            folder.build(before=f'if (system("sleep 0.5; {fate}")) return 9;')
             folder.sh("sed -i '1i #include <stdlib.h>' spin.c && cc -g -O2 -Wl,--build-id -o spin spin.c")
             folder.record("./spin", options=["--no-follow"])
             expect(share(folder.names(), "inner", "outer") > 0.7, f"{fate}: {folder.names()}")
@@ -144,22 +148,27 @@ def test_symbolized():
         build_id = folder.sh("readelf -n spin | sed -n 's/.*Build ID: //p'").strip()
         folder.sh(f"mkdir -p d/.build-id/{build_id[:2]} && cp kept/debug d/.build-id/{build_id[:2]}/{build_id[2:]}.debug")
         folder.sh("rm -r spin kept")
-        result = run([PENUMBRA, "symbolize", "--debug-dir", folder.at("d"), "-o", folder.at("named.pnb"),
+        result = run([PENUMBRA, "symbolize", "--debug-dir", folder.at("d"), "-o",
+                      folder.at("named.pnb"),
                       folder.at("out.pnb")])
         expect(result.returncode == 0, result.stderr.decode())
         expect("debug information" in result.stderr.decode(), result.stderr.decode())
         folder.sh("rm -r d")
-        expect(share(folder.names(file="named.pnb"), "inner", "outer") > 0.7, f"{folder.names(file='named.pnb')}")
+        expect(share(folder.names(file="named.pnb"), "inner", "outer") > 0.7,
+               f"{folder.names(file='named.pnb')}")
         expect(share(folder.names(), "inner", "outer") == 0, "the profile itself was changed")
         # Again, with nothing at hand: nothing is lost. In place.
         result = run([PENUMBRA, "symbolize", "-q", folder.at("named.pnb")])
         expect((result.returncode, result.stderr) == (0, b""), result.stderr.decode())
-        expect(share(folder.names(file="named.pnb"), "inner", "outer") > 0.7, f"{folder.names(file='named.pnb')}")
+        expect(share(folder.names(file="named.pnb"), "inner", "outer") > 0.7,
+               f"{folder.names(file='named.pnb')}")
 
 
 def test_symbolize_errors():
-    for arguments, status, said in ((["--outptu", "x"], 2, "did you mean --output"), (["a", "b"], 2, "one file"),
-                                    (["/nonexistent"], 127, "/nonexistent"), (["-o"], 2, "needs a value"),
+    for arguments, status, said in ((["--outptu", "x"], 2, "did you mean --output"),
+                                    (["a", "b"], 2, "one file"),
+                                    (["/nonexistent"], 127, "/nonexistent"),
+                                    (["-o"], 2, "needs a value"),
                                     (["--help"], 0, "")):
         result = run([PENUMBRA, "symbolize", *arguments])
         expect((result.returncode != 0) == (status != 0) and said in result.stderr.decode(),
@@ -171,14 +180,17 @@ def test_merged():
     with Folder() as folder:
         folder.build()
         folder.record(folder.at("spin"))
-        folder.write("other.c", (SPIN + MAIN).replace("BEFORE", "").replace("outer", "second").replace("inner", "one"))
+        folder.write("other.c", (SPIN + MAIN).replace("BEFORE",
+                                                      "").replace("outer", "second").replace("inner", "one"))
         folder.sh("cc -g -O2 -Wl,--build-id -o spin other.c")
         folder.record(folder.at("spin"), output="other.pnb")
         folder.sh("rm spin")
-        expect(run([PENUMBRA, "merge", "-o", folder.at("sum.pnb"), folder.at("out.pnb"), folder.at("other.pnb")]).returncode
+        expect(run([PENUMBRA, "merge", "-o", folder.at("sum.pnb"), folder.at("out.pnb"),
+                    folder.at("other.pnb")]).returncode
                == 0, "merge failed")
         names = folder.names(file="sum.pnb")
-        expect(share(names, "inner", "outer") > 0.3 and share(names, "one", "second") > 0.3, f"{names}")
+        expect(share(names, "inner", "outer") > 0.3 and share(names, "one", "second") > 0.3,
+               f"{names}")
 
 
 def test_exact():
@@ -205,18 +217,21 @@ def test_slow():
         expect("penumbra symbolize" in said, said)
         expect(took < 120, f"it took {took} s")
         folder.sh("rm .debug/spin.debug && mv kept .debug/spin.debug")
-        expect(run([PENUMBRA, "symbolize", "-q", folder.at("out.pnb")]).returncode == 0, "symbolize failed")
+        expect(run([PENUMBRA, "symbolize", "-q", folder.at("out.pnb")]).returncode == 0,
+               "symbolize failed")
         folder.sh("rm -r spin .debug")
         expect(share(folder.names(), "inner", "outer") > 0.7, f"{folder.names()}")
 
 
 def test_asked_to_end():
-    """A signal that comes while names are read reaches the program, and ends the reading; the profile is there."""
+    """A signal that comes while names are read reaches the program, and ends the reading; the
+    profile is there."""
     with Folder() as folder:
         folder.write("on.c", SPIN + "int main(void) { for (;;) outer(1e9); }\n")
         folder.sh("cc -g -O2 -Wl,--build-id -o on on.c && objcopy --only-keep-debug on on.debug && strip on"
                   " && objcopy --add-gnu-debuglink=on.debug on && rm on.debug && mkdir .debug && mkfifo .debug/on.debug")
-        recorder = subprocess.Popen([PENUMBRA, "record", "-q", "--duration", "0.3", "-o", folder.at("out.pnb"), "./on"],
+        recorder = subprocess.Popen([PENUMBRA, "record", "-q", "--duration", "0.3", "-o",
+                                     folder.at("out.pnb"), "./on"],
                                     cwd=folder.path)
         # The program, and who reads names.
         while len(children(recorder.pid)) < 2 and recorder.poll() is None:
@@ -238,18 +253,21 @@ def test_relative():
     """Libraries by relative paths, by LD_LIBRARY_PATH and dlopen, after chdir."""
     with Folder() as folder:
         folder.write("k.c", SPIN)
-        folder.write("by_link.c", MAIN.replace("BEFORE", 'extern int chdir(const char *); if (chdir("/")) return 9;'))
+        folder.write("by_link.c",
+                     MAIN.replace("BEFORE", 'extern int chdir(const char *); if (chdir("/")) return 9;'))
         folder.write("by_open.c", "#include <dlfcn.h>\n#include <unistd.h>\nint main(void) {\n"
                      'void *l = dlopen("./libk.so", RTLD_NOW); if (!l || chdir("/")) return 9;\n'
                      'unsigned (*f)(double) = (unsigned (*)(double))dlsym(l, "outer"); return f(0.25) == 12345; }\n')
-        folder.write("by_ctypes.py", 'import ctypes, os\nl = ctypes.CDLL("./libk.so")\nos.chdir("/")\n'
+        folder.write("by_ctypes.py",
+                     'import ctypes, os\nl = ctypes.CDLL("./libk.so")\nos.chdir("/")\n'
                      "l.outer.argtypes = [ctypes.c_double]\nl.outer(0.3)\n")
         folder.sh("cc -g -O2 -shared -fPIC -Wl,--build-id -o libk.so k.c && cc -O2 -o by_link by_link.c -L. -lk"
                   " && cc -O2 -o by_open by_open.c -ldl")
         for command in (["./by_link"], ["./by_open"], [sys.executable, "by_ctypes.py"]):
             for names in ([], ["--no-names"]):
                 folder.record(*command, options=names, env={**os.environ, "LD_LIBRARY_PATH": "."})
-                expect(share(folder.names(), "inner", "outer") > 0.5, f"{command}: {folder.names()}")
+                expect(share(folder.names(), "inner", "outer") > 0.5,
+                       f"{command}: {folder.names()}")
                 report = folder.report()
                 expect(not any("libk" in w for w in report["warnings"]), f"{report['warnings']}")
 
@@ -271,7 +289,8 @@ def test_by_loader():
                 expect(share(folder.names(), "inner", "outer") > 0.7, f"{folder.names()}")
                 report = folder.report()
                 expect(report["processes"][0]["name"] == "spin", f"{report['processes']}")
-                expect(not any("ld-linux" in w for w in report["warnings"]), f"{report['warnings']}")
+                expect(not any("ld-linux" in w for w in report["warnings"]),
+                       f"{report['warnings']}")
         folder.record(loader(), "./spin")
         expect(share(folder.names(), "inner", "outer") > 0.7, f"{folder.names()}")
 
@@ -312,7 +331,8 @@ def test_zstd():
     with Folder() as folder:
         folder.build()
         text = [PENUMBRA, "report", "--lines", folder.at("out.pnb")]
-        if run(["objcopy", "--compress-debug-sections=zstd", folder.at("spin"), folder.at("packed")]).returncode:
+        if run(["objcopy", "--compress-debug-sections=zstd", folder.at("spin"),
+                folder.at("packed")]).returncode:
             print("objcopy does not know zstd: skipped")
             sys.exit(77)
         folder.sh("mv packed spin")
@@ -323,8 +343,8 @@ def test_zstd():
         expect("spin.c:6" in run(text).stdout.decode(), run(text).stdout.decode())
 
 
-# Copies the code of outer to memory, makes it known as jit_outer by a map or a dump, says "ready", and runs
-# it until its standard input ends.
+# Copies the code of outer to memory, makes it known as jit_outer by a map or a dump, says "ready",
+# and runs it until its standard input ends.
 JIT = """\
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -377,7 +397,8 @@ int main(int argc, char **argv)
 
 @contextlib.contextmanager
 def jit(folder, *command):
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder.path)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               cwd=folder.path)
     try:
         expect(process.stdout.readline() == b"ready\n", "it has not begun")
         yield process
@@ -388,7 +409,8 @@ def jit(folder, *command):
 
 def attach(folder, pid):
     for seconds in ("0.5", "5", "30"):
-        result = run([PENUMBRA, "record", "-q", "-o", folder.at("out.pnb"), "-p", str(pid), "--duration", seconds])
+        result = run([PENUMBRA, "record", "-q", "-o", folder.at("out.pnb"), "-p", str(pid),
+                      "--duration", seconds])
         expect(result.returncode == 0, result.stderr.decode())
         if folder.report()["samples"] >= 20:
             return folder.names()
@@ -412,7 +434,8 @@ def test_jit_dump():
     with Folder() as folder:
         folder.write("jit.c", JIT)
         folder.sh("cc -O2 -o jit jit.c")
-        process = subprocess.Popen([PENUMBRA, "record", "-q", "-o", folder.at("out.pnb"), "--", "./jit", "dump", folder.path],
+        process = subprocess.Popen([PENUMBRA, "record", "-q", "-o", folder.at("out.pnb"), "--",
+                                    "./jit", "dump", folder.path],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder.path)
         expect(process.stdout.readline() == b"ready\n", "it has not begun")
         time.sleep(1)

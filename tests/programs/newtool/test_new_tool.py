@@ -20,7 +20,8 @@ PATIENCE = 300
 
 
 def run(command, **more):
-    done = subprocess.run(command, cwd=BUILD, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    done = subprocess.run(command, cwd=BUILD, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True,
                           timeout=PATIENCE, **more)
     if done.returncode != 0:
         sys.exit(f"{shlex.join(command)}: {done.returncode}\n{done.stdout}")
@@ -30,7 +31,8 @@ def run(command, **more):
 def code_blocks(page):
     """The page's indented blocks."""
     with open(page, encoding="utf-8") as file:
-        return [textwrap.dedent(block) for block in re.findall(r"(?:^(?: {4}.*)?\n)+", file.read(), re.M) if block.strip()]
+        return [textwrap.dedent(block)
+                for block in re.findall(r"(?:^(?: {4}.*)?\n)+", file.read(), re.M) if block.strip()]
 
 
 def written(path, text):
@@ -58,7 +60,8 @@ def readers():
     """The objects that depend on the list."""
     for paragraph in run(["ninja", "-t", "deps"]).split("\n\n"):
         lines = paragraph.splitlines()
-        if any(os.path.normpath(os.path.join(BUILD, line.strip())) == os.path.join(SOURCE, LIST) for line in lines[1:]):
+        if any(os.path.normpath(os.path.join(BUILD, line.strip())) == os.path.join(SOURCE, LIST)
+               for line in lines[1:]):
             yield lines[0].split(":")[0]
 
 
@@ -91,7 +94,8 @@ class Objects:
         out = os.path.join(self.folder, product)
         used = [i for i, word in enumerate(command) if word.endswith(".o")]
         replaced = {word for word in command if word in self.made}
-        archives = {os.path.dirname(word) + "/" + os.path.basename(word) + ".p" for word in command if word.endswith(".a")}
+        archives = {os.path.dirname(word) + "/" + os.path.basename(word) + ".p" for word in command
+                    if word.endswith(".a")}
         added = [self.made[name] for name in self.made if os.path.dirname(name) in archives]
         command = [self.made[word] if word in replaced else word for word in command]
         command[command.index("-o") + 1] = out
@@ -118,13 +122,15 @@ def check(penumbra, folder):
     at = places()
     report, found, text = edges(penumbra, folder, "--exact", "--tool", "branches")
     assert report["tool"] == "branches" and not report["blocks"], report["tool"]
-    wanted = {("if_even", "even"): 500, ("if_even", "odd"): 500, ("if_more", "again"): 999, ("if_more", "last"): 1}
+    wanted = {("if_even", "even"): 500, ("if_even", "odd"): 500, ("if_more", "again"): 999,
+              ("if_more", "last"): 1}
     for (begin, end), count in wanted.items():
         assert found.get((at(begin), at(end))) == count, (begin, end, count, found)
     assert "tool branches" in text and at("if_more") in text, text
     # What it counts is what the tool that counts every transfer counts of them.
     _, every, _ = edges(penumbra, folder, "--exact", "--tool", "edges")
-    own = {pair: count for pair, count in found.items() if pair[0].startswith(os.path.basename(TARGET))}
+    own = {pair: count for pair,
+           count in found.items() if pair[0].startswith(os.path.basename(TARGET))}
     assert own and all(every.get(pair) == count for pair, count in own.items()), (own, every)
     assert len(every) > len(found)
     options = run([penumbra, "record", "--help"]) + run([penumbra, "record", "--help-all"])
@@ -135,12 +141,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         objects = Objects(folder)
         added = overlay(folder)
-        again = [name for name in readers() if name in objects.commands and not name.startswith("tests/")]
+        again = [name for name in readers() if name in objects.commands
+                 and not name.startswith("tests/")]
         assert again, "nothing depends on the list of tools"
         like = next(name for name in objects.commands if name.endswith("libtools.a.p/edges.c.o"))
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             work = [pool.submit(objects.make, name, name) for name in again]
-            work.append(pool.submit(objects.make, like, os.path.join(os.path.dirname(like), "branches.c.o"), added))
+            work.append(pool.submit(objects.make, like,
+                                    os.path.join(os.path.dirname(like), "branches.c.o"), added))
             for one in work:
                 one.result()
         objects.link("libpenumbra-rt.so")

@@ -1,4 +1,5 @@
-"""What somebody meets who tries Penumbra on what is installed: tests/programs/runtime has the harness."""
+"""What somebody meets who tries Penumbra on what is installed: tests/programs/runtime has the
+harness."""
 import json
 import math
 import os
@@ -28,33 +29,40 @@ def brief_timer():
     due = sum(t["cpu_ns"] for t in r.report["threads"] if t["cpu_ns"] > 5e6) / r.report["period"]
     got = sum(t["samples"] for t in r.report["threads"] if t["cpu_ns"] > 5e6)
     most = max(t["samples"] - t["cpu_ns"] / r.report["period"] for t in r.report["threads"])
-    expect(0.75 * due < got < 1.15 * due and most < 10, f"{got} samples of {due:.0f}, up to {most:.1f} too many in a process")
+    expect(0.75 * due < got < 1.15 * due and most < 10,
+           f"{got} samples of {due:.0f}, up to {most:.1f} too many in a process")
 
 
 def shortly():
-    """Processes that end within their first period get the samples of their time: on average, 0.2 of one each."""
+    """Processes that end within their first period get the samples of their time: on average, 0.2
+    of one each."""
     r = Recording([target("shortly")], ("-F", "997"))
     due = 1000 * 0.2e6 / r.report["period"]
     got = total(r.report["tree"], "work")
     # On a slow machine what the kernel does meanwhile is theirs, too.
-    expect(due - 5 * math.sqrt(due) < got < 1.5 * due + 5 * math.sqrt(due), f"{got} samples of {due:.0f}")
+    expect(due - 5 * math.sqrt(due) < got < 1.5 * due + 5 * math.sqrt(due),
+           f"{got} samples of {due:.0f}")
     lost = sum(r.report["dropped"].values())
     expect(lost <= 20, f"{lost} expirations that a very short first period had besides are taken for samples")
 
 
 def covered():
-    """What samples stand for is said with the CPU time that the kernel accounts, and why much of it is missing."""
+    """What samples stand for is said with the CPU time that the kernel accounts, and why much of it
+    is missing."""
     r = Recording([target("brief")])
     coverage = r.report["coverage"]
     expect(0.8e9 < coverage["cpu_ns"] < 1.2e9 and 85 < coverage["percent"] < 105, f"{coverage}")
     loop = "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done"
     r = Recording(["sh", "-c", loop])
     coverage = r.report["coverage"]
-    expect(r.report["truncated"] == 0, f"{r.report['truncated_by_reason']}, though the loader's stack begins at its entry")
-    expect(coverage["lacking"] and coverage["percent"] < 50 and coverage["early_ns"] > coverage["cpu_ns"] / 3, f"{coverage}")
+    expect(r.report["truncated"] == 0,
+           f"{r.report['truncated_by_reason']}, though the loader's stack begins at its entry")
+    expect(coverage["lacking"] and coverage["percent"] < 50
+           and coverage["early_ns"] > coverage["cpu_ns"] / 3, f"{coverage}")
     text = run([PENUMBRA, "report", "--quick", "--limit", "1", r.file]).stdout.decode()
     line = next((line for line in text.splitlines() if line.startswith("covered")), "")
-    expect(f"{coverage['percent']:.1f}% of" in line and "before sampling could begin in 301 processes" in text, text)
+    expect(f"{coverage['percent']:.1f}% of" in line
+           and "before sampling could begin in 301 processes" in text, text)
     said = run([PENUMBRA, "record", "-o", r.file, "sh", "-c", loop]).stderr.decode()
     expect("of the CPU time only" in said, said)
 
@@ -66,7 +74,8 @@ def executed():
     times = [t["cpu_ns"] for t in r.report["threads"]]
     expect(len(times) == 3 and sum(times) < 1.2 * max(times), f"{times}")
     coverage = r.report["coverage"]
-    expect(coverage["cpu_ns"] < 1.2 * max(times) and coverage["early_ns"] < 0.2 * max(times), f"{coverage}, {times}")
+    expect(coverage["cpu_ns"] < 1.2 * max(times) and coverage["early_ns"] < 0.2 * max(times),
+           f"{coverage}, {times}")
 
 
 def annotated():
@@ -74,17 +83,21 @@ def annotated():
     default; and time in the kernel is not taken for that of the instruction behind the system call."""
     with tempfile.TemporaryDirectory() as folder:
         def penumbra(*command):
-            return subprocess.run([PENUMBRA, *command], cwd=folder, capture_output=True, timeout=PATIENCE)
+            return subprocess.run([PENUMBRA, *command], cwd=folder, capture_output=True,
+                                  timeout=PATIENCE)
         penumbra("record", "-q", "dd", "if=/dev/zero", "of=/dev/null", "bs=16M", "count=300")
         functions = json.loads(penumbra("report", "--json", "--quick").stdout)["functions"]
-        # In which of libc's functions the system call is depends on libc: read, or from 2.41 on one of cancellation's.
+        # In which of libc's functions the system call is depends on libc: read, or from 2.41 on one
+        # of cancellation's.
         busiest = max(functions, key=lambda f: f["self"])["name"]
         text = penumbra("annotate", busiest).stdout.decode()
-        behind = [line for line in text.splitlines() if line.rstrip().endswith("  [kernel]") or "  [kernel]  " in line]
+        behind = [line for line in text.splitlines() if line.rstrip().endswith("  [kernel]")
+                  or "  [kernel]  " in line]
         expect(len(behind) == 1 and "behind a system call" in text, text)
         lines = json.loads(penumbra("annotate", "--json", busiest).stdout)["instructions"]
         most = max(lines, key=lambda line: line["count"])
-        expect(most.get("kernel") and not any(line.get("kernel") for line in lines if line["count"] == 0), f"{most}")
+        expect(most.get("kernel")
+               and not any(line.get("kernel") for line in lines if line["count"] == 0), f"{most}")
         nameless = next((f["name"] for f in functions if f["name"].startswith("[dd+")), None)
         if nameless:
             head = penumbra("annotate", nameless).stdout.decode().split(",")[0]
@@ -100,7 +113,8 @@ def valgrind():
 
 
 def core():
-    """The memory that shadows share is no part of the program's core file, which has even what was never touched of it: 2 GB."""
+    """The memory that shadows share is no part of the program's core file, which has even what was
+    never touched of it: 2 GB."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "smaps")
         command = ["sh", "-c", f"i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; cat /proc/$$/smaps >{out}"]
@@ -155,4 +169,5 @@ def total(node, name):
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (brief, brief_timer, shortly, covered, executed, annotated, valgrind, core, warnings, shares)})
+    main({f.__name__: f for f in (brief, brief_timer, shortly, covered, executed, annotated,
+                                  valgrind, core, warnings, shares)})

@@ -28,7 +28,8 @@ def check_waits(r, ms):
     period, longest = r.report["period"] / 1e9, r.report["duration_ns"] / 1e9
     for name in (*WAITS, "main"):
         found = seconds(r, name)
-        expect(ms / 1000 - 4 * period - 0.05 <= found <= longest + period, f"{name}: {found} s of {ms} ms in {longest} s")
+        expect(ms / 1000 - 4 * period - 0.05 <= found <= longest + period,
+               f"{name}: {found} s of {ms} ms in {longest} s")
     expect(r.report["trigger"] == "wall", r.report["trigger"])
     expect(any("from outside" in note for note in r.report["notes"]), f"notes: {r.report['notes']}")
 
@@ -39,7 +40,8 @@ def waits():
     expect(r.native.stdout == b"early 0\n", r.native.stdout)
     check_waits(r, 800)
     truncated = r.report["truncated"] / r.samples()
-    expect(truncated < 0.05, f"{truncated} of the stacks are incomplete: {r.report['truncated_by_reason']}")
+    expect(truncated < 0.05,
+           f"{truncated} of the stacks are incomplete: {r.report['truncated_by_reason']}")
     paths = {n["name"] for n in nodes(r.report["tree"])}
     expect({"main", "in_alloca"} <= paths, f"{paths}")
 
@@ -48,11 +50,13 @@ def framed():
     """Frames that hang on rbp, which the kernel does not tell."""
     r = record(target("outside-framed"), "800")
     check_waits(r, 800)
-    expect(r.report["guessed"] > 0.3 * r.report["taken"], f"{r.report['guessed']} guessed of {r.report['taken']}")
+    expect(r.report["guessed"] > 0.3 * r.report["taken"],
+           f"{r.report['guessed']} guessed of {r.report['taken']}")
     expect(r.report["truncated"] < 0.05 * r.samples(), f"{r.report['truncated_by_reason']}")
     for name in WAITS:
         above = [n for n in nodes(r.report["tree"]) if name in {c["name"] for c in n["children"]}]
-        expect(above and all(n["name"] == "start_thread" for n in above), f"above {name}: {[n['name'] for n in above]}")
+        expect(above and all(n["name"] == "start_thread" for n in above),
+               f"above {name}: {[n['name'] for n in above]}")
 
 
 def sum_is_elapsed():
@@ -67,7 +71,8 @@ def sum_is_elapsed():
         threads[t["tid"]][1] = max(threads[t["tid"]][1], (t["end_ns"] - t["start_ns"]) / 1e9)
     for tid, (charged, lived) in threads.items():
         # Timers charge whole ticks of the kernel, up to 10 ms.
-        expect(abs(charged - lived) < 0.1 * lived + 5 * period, f"thread {tid}: {charged} s charged, lived {lived} s")
+        expect(abs(charged - lived) < 0.1 * lived + 5 * period,
+               f"thread {tid}: {charged} s charged, lived {lived} s")
     expect(len(threads) == 7 and whole > 7 * 0.7, f"{len(threads)} threads, {whole} s")
 
 
@@ -75,11 +80,14 @@ def children():
     """Waits that never end, in a child too, of a program that is killed."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out.pnb")
-        p = subprocess.Popen([NOPERF, PENUMBRA, "record", "-q", "-e", "wall", "-F", "99", "-o", out, "--spool", folder, "--duration",
-                              "1.5", "--", target("outside-endless")], stdout=subprocess.PIPE, start_new_session=True)
+        p = subprocess.Popen([NOPERF, PENUMBRA, "record", "-q", "-e", "wall", "-F", "99", "-o", out,
+                              "--spool", folder, "--duration",
+                              "1.5", "--", target("outside-endless")], stdout=subprocess.PIPE,
+                             start_new_session=True)
         expect(p.stdout.readline() == b"ready\n", "it does not begin")
         deadline = time.monotonic() + 60
-        while not os.path.exists(out) or b"for_ever" not in run([PENUMBRA, "report", "--quick", out]).stdout:
+        while not os.path.exists(out) or b"for_ever" not in run([PENUMBRA, "report", "--quick",
+                                                                 out]).stdout:
             expect(time.monotonic() < deadline, "for_ever is not seen")
             time.sleep(0.1)
         os.killpg(p.pid, signal.SIGKILL)
@@ -95,19 +103,22 @@ def unprivileged():
         if int(f.read()) < 2:
             print("users' events may look into the kernel here: skipped")
             sys.exit(77)
-    build = run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "test", "-x", PENUMBRA])
+    build = run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "test", "-x",
+                 PENUMBRA])
     if build.returncode:
         print("the build cannot be reached by others: skipped")
         sys.exit(77)
     check_waits(record(target("outside-waits"), "800",
-                       around=["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]), 800)
+                       around=["setpriv", "--reuid", "65534", "--regid", "65534",
+                               "--clear-groups"]), 800)
 
 
 def attached():
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out.pnb")
         p = subprocess.Popen([target("outside-waits"), "6000"], stdout=subprocess.PIPE)
-        done = run([PENUMBRA, "record", "-e", "wall", "-o", out, "-p", str(p.pid), "--duration", "1"])
+        done = run([PENUMBRA, "record", "-e", "wall", "-o", out, "-p", str(p.pid), "--duration",
+                    "1"])
         expect(done.returncode == 0, done.stderr.decode())
         report = run([PENUMBRA, "report", "--quick", out]).stdout.decode()
         for name in WAITS:
@@ -129,7 +140,8 @@ def refused():
         print("needs root: skipped")
         sys.exit(77)
     done = run([NOPERF, PENUMBRA, "record", "-e", "context-switches", "-o", "/dev/null", "true"])
-    expect(done.returncode == 119 and b"container" in done.stderr and b"as root" not in done.stderr, done.stderr.decode())
+    expect(done.returncode == 119 and b"container" in done.stderr and b"as root" not in done.stderr,
+           done.stderr.decode())
 
 
 main({name: function for name, function in list(globals().items())

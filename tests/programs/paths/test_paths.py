@@ -29,7 +29,8 @@ def paths_of(recording):
     for path in recording.report["paths"]:
         blocks = [b[len(image):] if b.startswith(image) else None for b in path["blocks"]]
         if all(b and int(b, 16) in names for b in blocks):
-            found[" ".join(names[int(b, 16)] for b in blocks)] = (path["count"], path["instructions"])
+            found[" ".join(names[int(b, 16)] for b in blocks)] = (path["count"],
+                                                                  path["instructions"])
     return found
 
 
@@ -53,7 +54,8 @@ def sums_agree(recording):
     executed = sum(p["count"] * p["instructions"] for p in report["paths"])
     expect(totals["executions"] == kept + totals["dropped"], f"{totals}, kept {kept}")
     expect(report["instructions"] == executed + totals["dropped_instructions"] +
-           totals["cut_instructions"] == totals["instructions"], f"{report['instructions']}, {totals}")
+           totals["cut_instructions"] == totals["instructions"],
+           f"{report['instructions']}, {totals}")
 
 
 ODD, EVEN = "diamond_head diamond_odd diamond_join", "diamond_head diamond_even"
@@ -70,11 +72,13 @@ def diamond():
     sums_agree(recording)
     blocks = blocks_of(recording)
     expect(blocks["diamond_head"] == 19999 and blocks["diamond_even"] == 10000 and
-           blocks["diamond_odd"] == blocks["diamond_join"] == 10000 and blocks["diamond_end"] == 1, blocks)
+           blocks["diamond_odd"] == blocks["diamond_join"] == 10000 and blocks["diamond_end"] == 1,
+           blocks)
     hot = recording.report["paths"][0]
     expect(hot["functions"] == ["diamond_head", "diamond_odd", "diamond_join"], hot["functions"])
     for text in ("diamond_head > diamond_odd > diamond_join", "paths     "):
-        out = run([os.environ["PENUMBRA"], "report", "--paths", "--verbose", recording.file]).stdout.decode()
+        out = run([os.environ["PENUMBRA"], "report", "--paths", "--verbose",
+                   recording.file]).stdout.decode()
         expect(text in out, f"{text} is not in the report: {out:.2000}")
 
 
@@ -105,7 +109,8 @@ def recursion():
     recording = record("deep", 5000)
     sums_agree(recording)
     blocks = blocks_of(recording)
-    expect(blocks["deep_more"] == blocks["deep_back"] == 5000 and blocks["deep_bottom"] == 1, blocks)
+    expect(blocks["deep_more"] == blocks["deep_back"] == 5000 and blocks["deep_bottom"] == 1,
+           blocks)
     found = paths_of(recording)
     down = [p for p in found if p.startswith(("deep ", "deep_more ")) and "deep_b" not in p]
     longest = [p for p in found if len(p.split()) == 64]
@@ -149,7 +154,8 @@ def many():
 
 
 def room():
-    """As long as no path has to be dropped for being cold none is: a whole run waits for the collector."""
+    """As long as no path has to be dropped for being cold none is: a whole run waits for the
+    collector."""
     rounds = 150000
     recording = Recording([target("paths_many"), str(rounds)], ["--exact", "--tool", "paths"],
                           report=["--limit", "10"])
@@ -209,5 +215,6 @@ def empty():
         expect(recording.report[tool] == [], recording.report.keys())
 
 
-main({f.__name__: f for f in (diamond, calls, jumps, recursion, threads, forks, signals, killed, many, room,
+main({f.__name__: f for f in (diamond, calls, jumps, recursion, threads, forks, signals, killed,
+                              many, room,
                               bursts, merged, streams, empty)})

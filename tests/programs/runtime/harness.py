@@ -10,7 +10,8 @@ PENUMBRA = os.environ["PENUMBRA"]  # the built command
 TARGETS = os.environ["TARGETS"]    # folder of the built targets
 PATIENCE = 1200  # seconds: only what never happens takes as long, also on a busy machine
 
-# Whoever starts the tests may ignore or block signals (nohup, `make check &`): children inherit that.
+# Whoever starts the tests may ignore or block signals (nohup, `make check &`): children inherit
+# that.
 for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
     signal.signal(number, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -40,10 +41,12 @@ def expect(condition, message):
 
 
 def run(command, **more):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE, **more)
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE,
+                          **more)
 
 
-natives = {}  # CompletedProcess by (command, input, environment): a program is run natively once for all options
+# CompletedProcess by (command, input, environment): a program is run natively once for all options
+natives = {}
 
 
 def at_a_rate(options):
@@ -65,7 +68,8 @@ class Recording:
         known = key in natives
         self.native = natives.get(key) or run(command, input=data)
         rate = () if by_default else at_a_rate(options)
-        self.profiled = run([*around, PENUMBRA, "record", "-q", "-o", self.file, *rate, *options, "--", *command],
+        self.profiled = run([*around, PENUMBRA, "record", "-q", "-o", self.file, *rate, *options,
+                             "--", *command],
                             input=data)
         if known and self.differences():
             self.native = run(command, input=data)

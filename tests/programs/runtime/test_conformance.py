@@ -17,7 +17,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..", "..")
 EXPORTS = os.path.join(ROOT, "tools", "runtime-exports.txt")
 # Where calls of the program's are told apart, on their way to the kernel.
-DISPATCHES = ["interpose/syscall.S", "carrier/exact/whole.c", "carrier/exact/whole_syscall.c", "trigger/interrupted.c",
+DISPATCHES = ["interpose/syscall.S", "carrier/exact/whole.c", "carrier/exact/whole_syscall.c",
+              "trigger/interrupted.c",
               "input/input_calls.c"]
 CARRIERS = {
     "handler": ["-F", "9973"],
@@ -52,7 +53,8 @@ def calls_told_apart():
 
 def listed():
     """(function, where) of each row, in order; of system calls: (syscall:NAME, where)."""
-    return [tuple(line.split()) for line in run([target("conformance"), "--list"]).stdout.decode().splitlines()]
+    return [tuple(line.split())
+            for line in run([target("conformance"), "--list"]).stdout.decode().splitlines()]
 
 
 def rows_missing(families, rows):
@@ -70,20 +72,23 @@ def rows():
     told, known = calls_told_apart(), {name.partition(":")[2] for name, _ in table}
     expect(len(told) > 30, f"only {len(told)} system calls in {DISPATCHES}")
     expect(not told - known, f"no row of the system calls {sorted(told - known)}")
-    expect(rows_missing(probe, table)[0] == ["one_without_a_row"], "an export without a row is not seen")
+    expect(rows_missing(probe, table)[0] == ["one_without_a_row"],
+           "an export without a row is not seen")
 
 
 def told(output):
-    """The lines, without what a siginfo holds that could not be written: how much of it the kernel leaves is its affair."""
-    return [re.sub(r"^((?:syscall )?(?:rt_)?sig\w*wait\w*\(.* errno 14) 1:\S+", r"\1", line) for line in output.decode().splitlines()]
+    """The lines, without what a siginfo holds that could not be written: how much of it the kernel
+    leaves is its affair."""
+    return [re.sub(r"^((?:syscall )?(?:rt_)?sig\w*wait\w*\(.* errno 14) 1:\S+", r"\1", line)
+            for line in output.decode().splitlines()]
 
 
 def compared(carrier, family):
     names = [name for name, _ in listed()]
     own = [name for name in names if name in exports()[family]]
     command = [target("conformance"), own[0], own[-1]]
-    # Beside each other, since both wait for much of their time; by one thread, since the kernel hands on what it has of an
-    # alternate stack even to what is executed.
+    # Beside each other, since both wait for much of their time; by one thread, since the kernel
+    # hands on what it has of an alternate stack even to what is executed.
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as output:
         native = subprocess.Popen(command, stdout=output)
         options = ["-q", "-o", os.path.join(folder, "out.pnb"), *EVENTS[family]]
@@ -95,8 +100,10 @@ def compared(carrier, family):
         lines = told(output.read()), told(recorded.stdout)
     expect(native.returncode == 0, f"ends with {native.returncode}")
     expect(len(lines[0]) > len(own), f"only {len(lines[0])} calls of {len(own)} functions")
-    expect(recorded.returncode == 0, f"recorded, it ends with {recorded.returncode}: {recorded.stderr.decode():.400}")
-    differs = [line for line in difflib.unified_diff(*lines, "native", carrier, n=0, lineterm="") if line[0] in "-+"]
+    expect(recorded.returncode == 0,
+           f"recorded, it ends with {recorded.returncode}: {recorded.stderr.decode():.400}")
+    differs = [line for line in difflib.unified_diff(*lines, "native", carrier, n=0, lineterm="")
+               if line[0] in "-+"]
     expect(not differs, f"{len(differs)} lines differ:\n" + "\n".join(differs[:SHOWN]))
 
 

@@ -12,7 +12,8 @@ SLOW = ("--no-trampoline",)  # each sample walks 100,000 frames
 
 
 def bound():
-    """By default samples get rarer where they would cost more than 2% of the CPU time; a rate that is asked for is kept."""
+    """By default samples get rarer where they would cost more than 2% of the CPU time; a rate that
+    is asked for is kept."""
     r = Recording(DEEP, SLOW, report=("--depth", "50"), by_default=True)
     spent = r.report["overhead"]["percent_of_cpu"]
     expect("more than 2% of the CPU time" in str(r.report["notes"]), r.report["notes"])
@@ -56,7 +57,8 @@ for _ in range(120):
 
 
 def preempted():
-    """A period that expires while libc forks is the fork's, also where the thread is preempted before its signal comes."""
+    """A period that expires while libc forks is the fork's, also where the thread is preempted
+    before its signal comes."""
     late = []  # a signal may really come late once, where other programs are busy too
     while len(late) < 4 and 0 not in late:
         with one_busy_core(2):
@@ -67,31 +69,38 @@ def preempted():
 
 
 def brief():
-    """Threads that end before a signal could come are sampled as often as their time says, and what lives longer among them too."""
+    """Threads that end before a signal could come are sampled as often as their time says, and what
+    lives longer among them too."""
     count, us = 6000, 60
     r = Recording([target("brief"), str(count), str(us)])
     worked = r.total("brief_work")
     wanted = count * us * 1000 / r.report["period"]
     seen = worked + r.total("[unattributed]")
-    expect(worked > 0.3 * wanted, f"{worked} samples in brief_work, which took {wanted:.0f} periods")
-    expect(0.7 * wanted < seen, f"{seen} samples of brief_work or without a context, which took {wanted:.0f} periods")
+    expect(worked > 0.3 * wanted,
+           f"{worked} samples in brief_work, which took {wanted:.0f} periods")
+    expect(0.7 * wanted < seen,
+           f"{seen} samples of brief_work or without a context, which took {wanted:.0f} periods")
     expect(r.total("long_work") > 200, f"{r.total('long_work')} samples in long_work")
-    expect(r.samples() * r.report["period"] < 1.1 * r.report["coverage"]["cpu_ns"], f"{r.samples()} samples of {r.report['coverage']}")
+    expect(r.samples() * r.report["period"] < 1.1 * r.report["coverage"]["cpu_ns"],
+           f"{r.samples()} samples of {r.report['coverage']}")
 
 
 def processes():
-    """What many processes cost besides what their runtimes see is measured, once for a program that is executed and once for a fork."""
+    """What many processes cost besides what their runtimes see is measured, once for a program that
+    is executed and once for a fork."""
     few = Recording(["sh", "-c", "(:); (:); /bin/true; :"]).report["overhead"]
     expect(few["processes_ns"] == 0, f"few processes: {few}")
     for script, executed, forked in (("/bin/true; " * 50, 51, 0), ("(:); " * 50, 1, 50)):
         r = Recording(["sh", "-c", script + ":"])
         overhead = r.report["overhead"]
-        expect(overhead["processes"] == len(r.report["processes"]) == executed + forked, f"{overhead}")
+        expect(overhead["processes"] == len(r.report["processes"]) == executed + forked,
+               f"{overhead}")
         each = overhead["processes_ns"] / (executed + forked)
         expect(5e3 < each < 5e6, f"{each} ns each: {overhead}")
         figures = run([PENUMBRA, "report", "--dump", r.file]).stdout.decode()
         found = [int(n) for n in re.findall(r'"processes\.(?:executed|forked)"\n.*\n.*\n.*a figure: (\d+)', figures)]
-        expect(found == ([executed, forked] if forked else [executed]), f"{found} of {executed} and {forked}")
+        expect(found == ([executed, forked] if forked else [executed]),
+               f"{found} of {executed} and {forked}")
 
 
 if __name__ == "__main__":

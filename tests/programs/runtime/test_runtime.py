@@ -30,7 +30,8 @@ def shares_of(options):
     r = Recording([target("shares"), "1500"], options)
     expect(r.samples() > 400, f"only {r.samples()} samples")
     expect(r.complete() >= 0.995, f"complete: {r.complete()}")
-    # Expirations that the handler itself was too late for are nobody's: on a busy machine, some in a hundred.
+    # Expirations that the handler itself was too late for are nobody's: on a busy machine, some in
+    # a hundred.
     attributed = r.samples() - r.total("[unattributed]")
     expect(attributed > 0.9 * r.samples(), f"{attributed} of {r.samples()} are attributed")
     for name in ("first", "second", "third"):
@@ -57,9 +58,11 @@ def shares_wall():
 
 
 def preempted():
-    """A thread that waits for the processor in our handler stands where it was interrupted: that time is the program's."""
+    """A thread that waits for the processor in our handler stands where it was interrupted: that
+    time is the program's."""
     spin = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
-    r = Recording(["taskset", "-c", str(min(os.sched_getaffinity(0))), "sh", "-c", f"for n in 1 2 3 4; do ({spin}) & done; wait"],
+    r = Recording(["taskset", "-c", str(min(os.sched_getaffinity(0))), "sh", "-c",
+                   f"for n in 1 2 3 4; do ({spin}) & done; wait"],
                   ("-e", "wall", "-F", "4999"))
     dropped = r.report["dropped"]
     expect(r.samples() > 4000, f"{r.samples()} samples")
@@ -74,7 +77,8 @@ def threads():
     expect(r.total("work") > 0.5 * r.samples(), f"work: {r.total('work')} of {r.samples()}")
     main_thread = [t["samples"] for t in r.report["threads"] if t["tid"] == t["pid"]]
     others = r.samples() - sum(main_thread) - r.total("[unattributed]")
-    expect(len(main_thread) == 1 and r.total("work") > 0.8 * others, f"work: {r.total('work')} of {others}")
+    expect(len(main_thread) == 1 and r.total("work") > 0.8 * others,
+           f"work: {r.total('work')} of {others}")
 
 
 def rawclone():
@@ -84,14 +88,16 @@ def rawclone():
 
 
 def held():
-    """What the runtime puts before libc's functions looks for them in no child of a process with threads."""
+    """What the runtime puts before libc's functions looks for them in no child of a process with
+    threads."""
     for options in ((), ("-e", "read=1M"), ("-e", "lock-wait=1s"), ("--exact", "--tool", "null")):
         Recording([target("held"), target("holder.so")], options)
 
 
 def own_malloc():
     """Before main the runtime asks for no memory, and so does nobody on its behalf."""
-    for options in ((), ("-e", "malloc=64k"), ("-e", "read=1M"), ("-e", "lock-wait=1s"), ("--exact", "--tool", "null"),
+    for options in ((), ("-e", "malloc=64k"), ("-e", "read=1M"), ("-e", "lock-wait=1s"),
+                    ("--exact", "--tool", "null"),
                     ("--carrier", "shadow", "--tool", "edges")):
         Recording([target("own_malloc")], options)
 
@@ -101,7 +107,8 @@ def forks():
     expect(len(r.report["processes"]) >= 181, f"{len(r.report['processes'])} processes")
     expect(r.total("child_work") > 100, f"child_work: {r.total('child_work')} of {r.samples()}")
     alone = Recording([target("forks")], ("--no-follow",))
-    expect(len(alone.report["processes"]) == 1, f"{len(alone.report['processes'])} processes with --no-follow")
+    expect(len(alone.report["processes"]) == 1,
+           f"{len(alone.report['processes'])} processes with --no-follow")
     expect(alone.total("child_work") == 0, "a child was sampled with --no-follow")
 
 
@@ -116,7 +123,8 @@ def deep_shared():
     """Several samples share the walk of a stack that is too deep for one; then all of it is known."""
     r = Recording([target("deep"), "100000"], ("-F", "1997"), report=("--depth", "50"))
     expect(r.complete() >= 0.7, f"100,000 frames: complete {r.complete()}")
-    folded = run([PENUMBRA, "export", "--format", "folded", "--max-depth", "0", r.file]).stdout.decode()
+    folded = run([PENUMBRA, "export", "--format", "folded", "--max-depth", "0",
+                  r.file]).stdout.decode()
     depths = [line.count(";descend") for line in folded.splitlines() if "truncated" not in line]
     expect(max(depths) >= 100000, f"frames: {sorted(depths)[-3:]}")
 
@@ -124,15 +132,18 @@ def deep_shared():
 def account():
     """The account has a handler that is slow, and not what other programs do while it is preempted."""
     slow = Recording([target("deep"), "100000"], ("--no-trampoline",), report=("--depth", "50"))
-    expect(slow.report["overhead"]["percent_of_cpu"] > 5, f"walks of 100,000 frames: {slow.report['overhead']}")
+    expect(slow.report["overhead"]["percent_of_cpu"] > 5,
+           f"walks of 100,000 frames: {slow.report['overhead']}")
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(cores)})
     hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
     try:
         allocates = [sys.executable, "-c", "for _ in range(100000): bytearray(4000)"]
-        for command, options in (([target("shares"), "1500"], ()), (allocates, ("-e", "malloc=16k"))):
+        for command, options in (([target("shares"), "1500"], ()),
+                                 (allocates, ("-e", "malloc=16k"))):
             busy = Recording(command, options)
-            expect(busy.report["overhead"]["percent_of_cpu"] < 25, f"beside 2 others: {busy.report['overhead']}")
+            expect(busy.report["overhead"]["percent_of_cpu"] < 25,
+                   f"beside 2 others: {busy.report['overhead']}")
     finally:
         os.sched_setaffinity(0, cores)
         for hog in hogs:
@@ -141,7 +152,8 @@ def account():
 
 
 def deep_moving():
-    """A stack that grows and shrinks by 200,000 frames all the time: samples are not nested in samples that walk all of it."""
+    """A stack that grows and shrinks by 200,000 frames all the time: samples are not nested in
+    samples that walk all of it."""
     r = Recording([target("recursing"), "200000", "100"], ("-F", "9973"), report=("--depth", "50"))
     nested = r.report["dropped"].get("nested", 0)
     expect(nested < 0.3 * (nested + r.samples()), f"{nested} nested, {r.samples()} taken")
@@ -154,9 +166,11 @@ def loader():
 
 
 def upgraded():
-    """A library whose file is replaced while it is in use stays what it was, whatever else is unloaded."""
+    """A library whose file is replaced while it is in use stays what it was, whatever else is
+    unloaded."""
     with tempfile.TemporaryDirectory() as folder:
-        used, new = (shutil.copy(target("plain.so"), os.path.join(folder, name)) for name in ("used.so", "new.so"))
+        used, new = (shutil.copy(target("plain.so"), os.path.join(folder, name))
+                     for name in ("used.so", "new.so"))
         r = Recording([target("upgraded"), used, target("plugin.so"), new], ("-F", "4999"))
     places = [(f["image"], f["offset"]) for f in r.report["functions"] if f["image"] == "used.so"]
     expect(len(places) == 2 and len(set(places)) == 2, f"plugin_work and spin are in {places}")
@@ -168,8 +182,10 @@ def locked():
 
 
 def locks_all():
-    """What the runtime maps is not locked with the program's memory, whoever locks it, and fills no /dev/shm."""
-    for options in (("-F", "4999"), ("--exact",), ("--carrier", "burst", "-F", "997"), ("--tool", "values", "--carrier", "burst")):
+    """What the runtime maps is not locked with the program's memory, whoever locks it, and fills no
+    /dev/shm."""
+    for options in (("-F", "4999"), ("--exact",), ("--carrier", "burst", "-F", "997"),
+                    ("--tool", "values", "--carrier", "burst")):
         for limit in ((), ("limited",)):
             Recording([target("locks_all"), *limit], options)
 
@@ -200,7 +216,8 @@ def users():
     notes = " ".join(r.report["notes"])
     expect("not recorded, of programs that were executed: 1, run as another user" in notes, notes)
     # One that keeps root's capabilities up to exec, which takes them away.
-    r = Recording(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "/usr/bin/env"])
+    r = Recording(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
+                   "/usr/bin/env"])
     notes = " ".join(r.report["notes"])
     expect("not recorded, of programs that were executed: 1, run as another user" in notes, notes)
     r = Recording(["/usr/bin/env", "-i", "/usr/bin/env", "/usr/bin/su", "--help"])
@@ -254,7 +271,8 @@ def budget():
 def switched(kind, rounds, options=()):
     """Both threads of the target are sampled at ticks, and no call of theirs is interrupted."""
     cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(cores)}) # on one of their own each, threads that yield go on at once
+    # on one of their own each, threads that yield go on at once
+    os.sched_setaffinity(0, {max(cores)})
     try:
         r = Recording([target("switching"), kind, str(rounds)], options)
     finally:
@@ -265,18 +283,23 @@ def switched(kind, rounds, options=()):
 
 
 def accounted(r, threads):
-    """Weights times the period are the CPU time, within a period a thread and what a thread's beginning may be off by."""
+    """Weights times the period are the CPU time, within a period a thread and what a thread's
+    beginning may be off by."""
     period, cpu = r.report["period"], r.report["cpu_ns"]
     off = r.samples() * period - cpu
-    expect(abs(off) <= 2 * threads * period + 0.01 * cpu, f"{r.samples()} periods of {period}, {cpu} ns of CPU time, off by {off}")
+    expect(abs(off) <= 2 * threads * period + 0.01 * cpu,
+           f"{r.samples()} periods of {period}, {cpu} ns of CPU time, off by {off}")
 
 
 def switching():
-    """Threads that hand over to each other are sampled by timers, which cost nothing where threads switch."""
-    for kind, rounds in (("pipe", 60000), ("futex", 60000), ("condition", 60000), ("epoll", 40000), ("sleep", 3000), ("yield", 200000)):
+    """Threads that hand over to each other are sampled by timers, which cost nothing where threads
+    switch."""
+    for kind, rounds in (("pipe", 60000), ("futex", 60000), ("condition", 60000), ("epoll", 40000),
+                         ("sleep", 3000), ("yield", 200000)):
         r = switched(kind, rounds)
         accounted(r, 2)
-        expect(r.report["overhead"]["switches"] < 0.3 * 2 * rounds, f"{kind}: events at {r.report['overhead']['switches']} switches")
+        expect(r.report["overhead"]["switches"] < 0.3 * 2 * rounds,
+               f"{kind}: events at {r.report['overhead']['switches']} switches")
     switched("pipe", 60000, ("-F", "97"))
     switched("pipe", 60000, ("-F", "9973"))
     switched("pipe", 60000, ("--budget", "1%"))
@@ -285,11 +308,13 @@ def switching():
 def switching_raw():
     """With the inherited event gone, threads that no library knows of are found all the same."""
     r = switched("raw", 150000)
-    expect(r.total("raw_work") > 0.2 * r.samples(), f"raw_work: {r.total('raw_work')} of {r.samples()}")
+    expect(r.total("raw_work") > 0.2 * r.samples(),
+           f"raw_work: {r.total('raw_work')} of {r.samples()}")
 
 
 def switching_seldom():
-    """A thread that keeps its processor has its event, also where others are preempted all the time."""
+    """A thread that keeps its processor has its event, also where others are preempted all the
+    time."""
     r = Recording([target("shares"), "1500"])
     expect("switched so often" not in str(r.report["notes"]), r.report["notes"])
 
@@ -315,20 +340,28 @@ def fallback():
 
 
 def vforks():
-    """What runs between vfork and exec is a part of the program: in its contexts, and in its CPU time."""
+    """What runs between vfork and exec is a part of the program: in its contexts, and in its CPU
+    time."""
     for around in ((), [target("noperf")]):
-        parts_of = {"exec": 1, "clone": 1} if around else {"exec": 1, "exit": 1, "clone": 1, "killed": 1, "fails": 2, "nested": 1}
+        parts_of = {"exec": 1, "clone": 1} if around else {"exec": 1, "exit": 1, "clone": 1,
+                                                           "killed": 1, "fails": 2, "nested": 1}
         for way, parts in parts_of.items():
             r = Recording([target("vforks"), way, "3"], around=around)
             period, ms = r.report["period"] / 1e6, 300
-            found = {name: r.total(name) * period for name in ("in_parent", "in_child", "in_grandchild")}
-            wanted = {"in_parent": ms, "in_child": parts * ms, "in_grandchild": ms * (way == "nested")}
+            found = {name: r.total(name) * period
+                     for name in ("in_parent", "in_child", "in_grandchild")}
+            wanted = {"in_parent": ms, "in_child": parts * ms,
+                      "in_grandchild": ms * (way == "nested")}
             for name, least in wanted.items():
-                # Without perf events each child's part is whole ticks of the kernel, of up to 10 ms.
+                # Without perf events each child's part is whole ticks of the kernel, of up to 10
+                # ms.
                 slack = (0.35 if around else 0.2) * least + 30 * bool(around)
-                expect(abs(found[name] - least) <= slack, f"{way}: {name} has {found[name]} ms of {least}")
-            outer = [n["name"] for n in nodes(r.report["tree"]) if "in_child" in {c["name"] for c in n["children"]}]
-            expect(outer and "main" in {n["name"] for n in nodes(r.report["tree"])}, f"{way}: in_child is called by {outer}")
+                expect(abs(found[name] - least) <= slack,
+                       f"{way}: {name} has {found[name]} ms of {least}")
+            outer = [n["name"] for n in nodes(r.report["tree"])
+                     if "in_child" in {c["name"] for c in n["children"]}]
+            expect(outer and "main" in {n["name"] for n in nodes(r.report["tree"])},
+                   f"{way}: in_child is called by {outer}")
             coverage = r.report["coverage"]
             expect(around or coverage["percent"] > 85, f"{way}: {coverage}")
             expect(coverage["early_ns"] < 0.1 * coverage["cpu_ns"], f"{way}: {coverage}")
@@ -356,15 +389,18 @@ def unprivileged():
 
 
 def dropped():
-    """Threads that a server makes when it has dropped its rights are seen in user mode; what that leaves out is said."""
+    """Threads that a server makes when it has dropped its rights are seen in user mode; what that
+    leaves out is said."""
     with open("/proc/sys/kernel/perf_event_paranoid", encoding="utf-8") as f:
         user_mode = os.geteuid() == 0 and int(f.read()) >= 2
     for event, how in (("page-faults", "touches"), ("cpu", "works")):
         r = Recording([target("dropped"), how, "500"], ("-e", event))
-        expect(r.total(how) > max(20, 0.8 * r.samples()), f"only {r.total(how)} of {r.samples()} samples of {event} in its threads")
+        expect(r.total(how) > max(20, 0.8 * r.samples()),
+               f"only {r.total(how)} of {r.samples()} samples of {event} in its threads")
         notes = "".join(r.report["notes"])
         wanted = "inside the kernel is not sampled in some threads of 1 process, which had dropped its rights by then"
-        expect(len(r.report["threads"]) == 5 and (wanted in notes) == user_mode, f"{r.report['threads']}: {r.report['notes']}")
+        expect(len(r.report["threads"]) == 5 and (wanted in notes) == user_mode,
+               f"{r.report['threads']}: {r.report['notes']}")
     expect(": it is [unattributed]" in notes or not user_mode, notes)
     # Threads that end, and some that do not: what nobody saw is known at the end all the same.
     r = Recording([target("dropped"), "reads", "500"])
@@ -379,62 +415,83 @@ def dropped_kernel():
     for event in ("wall", "context-switches"):
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "out.pnb")
-            said = run([PENUMBRA, "record", "-e", event, "-o", file, "--", target("dropped"), "works", "3000"]).stderr.decode()
+            said = run([PENUMBRA, "record", "-e", event, "-o", file, "--", target("dropped"),
+                        "works", "3000"]).stderr.decode()
             report = json.loads(run([PENUMBRA, "report", "--json", "--quick", file]).stdout)
         wanted = "the trigger could not be set in 4 threads: Permission denied"
-        expect(said.count(wanted) == 1 and "perf_event_paranoid" in said, f"{event}: it is not said: {said}")
+        expect(said.count(wanted) == 1 and "perf_event_paranoid" in said,
+               f"{event}: it is not said: {said}")
         expect(wanted in "".join(report["notes"]), f"{event}: no note: {report['notes']}")
         expect(len(report["threads"]) == 5, f"{event}: not five threads: {report['threads']}")
 
 
 def sandbox():
     if os.geteuid() == 0:
-        expect("sandbox" in Recording([target("sandbox"), "privileged"], ("-F", "10000")).report["processes"][0],
+        expect("sandbox" in Recording([target("sandbox"), "privileged"],
+                                      ("-F", "10000")).report["processes"][0],
                "a sandbox of one with privileges is not noted")
-    r = Recording([target("sandbox")]) # prctl may bring another filter, and signals cannot be ignored
-    expect(r.report["processes"][0].get("sandbox") == {"threads": 0, "processes": 1}, f"{r.report['processes']}")
+    # prctl may bring another filter, and signals cannot be ignored
+    r = Recording([target("sandbox")])
+    expect(r.report["processes"][0].get("sandbox") == {"threads": 0, "processes": 1},
+           f"{r.report['processes']}")
     expect(r.samples() > 100, f"only {r.samples()} samples")
     # A sample that is raised inside execve would end the new image.
     for options in (("-F", "10000"), ("-e", "wall", "-F", "10000")):
         for _ in range(5):
-            Recording(["setpriv", "--no-new-privs", "sh", "-c", "echo sandboxed; echo x | cat"], options)
-    # Threads that are put into one are in the handler, in a burst, or under the engine at that moment.
-    for options in (("-F", "20000"), ("-F", "20000", "--tool", "values", "--every", "1"), ("--exact", "--tool", "blocks"),
+            Recording(["setpriv", "--no-new-privs", "sh", "-c", "echo sandboxed; echo x | cat"],
+                      options)
+    # Threads that are put into one are in the handler, in a burst, or under the engine at that
+    # moment.
+    for options in (("-F", "20000"), ("-F", "20000", "--tool", "values", "--every", "1"),
+                    ("--exact", "--tool", "blocks"),
                     ("--carrier", "shadow", "--tool", "paths", "--load", "2", "-F", "1000")):
         Recording([target("sandbox_threads"), "10"], options)
     # Whoever asks whether there are filters is in no sandbox; what is made in one is counted.
     asked = Recording([target("locked_in")]).report
-    expect(len(asked["processes"]) == 2 and "sandbox" not in asked["processes"][0], f"asked: {asked['processes']}")
+    expect(len(asked["processes"]) == 2 and "sandbox" not in asked["processes"][0],
+           f"asked: {asked['processes']}")
     expect(len(asked["threads"]) == 3, f"{len(asked['threads'])} threads of one that asked")
     entered = Recording([target("locked_in"), "enter"])
     processes = entered.report["processes"]
-    expect(len(processes) == 2 and not any("sandbox" in p for p in processes), f"entered: {processes}")
+    expect(len(processes) == 2 and not any("sandbox" in p for p in processes),
+           f"entered: {processes}")
     entered = Recording([target("locked_in"), "enter"], ("-e", "malloc"))
     processes = entered.report["processes"]
-    expect([p.get("sandbox") for p in processes] == [{"threads": 1, "processes": 1}], f"entered: {processes}")
+    expect([p.get("sandbox") for p in processes] == [{"threads": 1, "processes": 1}],
+           f"entered: {processes}")
     text = run([PENUMBRA, "report", entered.file]).stdout.decode()
     expect("1 thread and 1 process that were made there are not in this profile" in text, text)
-    said = run([PENUMBRA, "record", "-e", "malloc", "-o", os.devnull, target("locked_in"), "enter"]).stderr.decode()
-    expect("made there that are not observed" in said or "1 thread and 1 process, with all" in said, said)
+    said = run([PENUMBRA, "record", "-e", "malloc", "-o", os.devnull, target("locked_in"),
+                "enter"]).stderr.decode()
+    expect("made there that are not observed" in said or "1 thread and 1 process, with all" in said,
+           said)
     whole = Recording([target("locked_in")], ("--exact", "--tool", "blocks")).report
-    expect(whole["stopped"]["sandbox"] == 0 and whole["instructions"] > 400000000, f"whole: {whole['instructions']}")
+    expect(whole["stopped"]["sandbox"] == 0 and whole["instructions"] > 400000000,
+           f"whole: {whole['instructions']}")
 
 
 def stray():
-    """A process made by a raw clone that makes threads and enters a sandbox (Chromium's) is a child like those of fork from then on."""
-    for options in ((), ("-F", "20000"), ("-e", "wall"), ("--tool", "values"), ("--carrier", "shadow", "--load", "2"),
+    """A process made by a raw clone that makes threads and enters a sandbox (Chromium's) is a child
+    like those of fork from then on."""
+    for options in ((), ("-F", "20000"), ("-e", "wall"), ("--tool", "values"),
+                    ("--carrier", "shadow", "--load", "2"),
                     ("--carrier", "auto"), ("--exact", "--tool", "blocks")):
         for when in ("in", "before"):
             recording = Recording([target("stray"), when], options)
-            expect(recording.native.stdout == b"7 0\n", f"{when}: natively {recording.native.stdout}")
+            expect(recording.native.stdout == b"7 0\n",
+                   f"{when}: natively {recording.native.stdout}")
             report = recording.report
             pids = [p["pid"] for p in report["processes"]]
             children = [p for p in report["processes"] if p["ppid"] in pids]
-            expect(len(pids) == 2 and len(children) == 1, f"{options} {when}: {report['processes']}")
+            expect(len(pids) == 2 and len(children) == 1,
+                   f"{options} {when}: {report['processes']}")
             made = [t["pid"] for t in report.get("threads", ()) if t["pid"] == children[0]["pid"]]
             left_out = when == "in" and ("--tool" in options or "--carrier" in options)
-            expect("--exact" in options or len(made) == 2 - left_out, f"{options} {when}: {report['threads']}")
-            expect("--exact" in options or children[0].get("sandbox", {}).get("threads", 0) == left_out, f"{options} {when}: {children}")
+            expect("--exact" in options or len(made) == 2 - left_out,
+                   f"{options} {when}: {report['threads']}")
+            expect("--exact" in options
+                   or children[0].get("sandbox", {}).get("threads", 0) == left_out,
+                   f"{options} {when}: {children}")
     # One that has set a handler for our signal, as Chromium's renderers do for crashes, before it
     # is adopted.
     for options in ((), ("-F", "9973"), ("--tool", "values")):
@@ -445,36 +502,47 @@ def stray():
     for when in ("in", "before"): # a timer's signals
         Recording([target("stray"), when], ("-F", "1000"), around=[target("noperf")])
     r = Recording([target("stray"), "before"], ("-F", "1000"))
-    expect(r.total("stray_worker") > 20, f"stray_worker: {r.total('stray_worker')} of {r.samples()}")
+    expect(r.total("stray_worker") > 20,
+           f"stray_worker: {r.total('stray_worker')} of {r.samples()}")
 
 
 def sandbox_return():
-    """A filter that does not know what a sample ends with (sshd's): samples end before it, and the report says so."""
-    for options in ((), ("-F", "10000"), ("-e", "wall"), ("--no-trampoline",), ("--tool", "values"), ("-e", "malloc=1"),
-                    ("--carrier", "shadow", "--load", "2"), ("--carrier", "auto"), ("--exact", "--tool", "blocks")):
+    """A filter that does not know what a sample ends with (sshd's): samples end before it, and the
+    report says so."""
+    for options in ((), ("-F", "10000"), ("-e", "wall"), ("--no-trampoline",), ("--tool", "values"),
+                    ("-e", "malloc=1"),
+                    ("--carrier", "shadow", "--load", "2"), ("--carrier", "auto"),
+                    ("--exact", "--tool", "blocks")):
         Recording([target("sandbox_return"), "kill", "prctl"], options)
     for what in ("kill", "errno", "caller"):
         for how in ("seccomp", "second", "blocked"):
             r = Recording([target("sandbox_return"), what, how], ("-F", "5000"))
-            expect(r.report["processes"][0].get("sandbox", {}).get("silenced") == 1, f"{what} {how}: {r.report['processes']}")
+            expect(r.report["processes"][0].get("sandbox", {}).get("silenced") == 1,
+                   f"{what} {how}: {r.report['processes']}")
             text = run([PENUMBRA, "report", r.file]).stdout.decode()
             expect("1 thread is sampled only until it entered: " in text, text)
     # With threads in the handler, busy or asleep at that moment.
-    for options in (("-F", "20000"), ("-e", "wall", "-F", "5000"), ("-F", "20000", "--tool", "values", "--every", "1")):
+    for options in (("-F", "20000"), ("-e", "wall", "-F", "5000"),
+                    ("-F", "20000", "--tool", "values", "--every", "1")):
         for _ in range(2):
             r = Recording([target("sandbox_return"), "kill", "threads"], options)
-            expect(r.report["processes"][0]["sandbox"]["silenced"] == 4, f"threads: {r.report['processes']}")
+            expect(r.report["processes"][0]["sandbox"]["silenced"] == 4,
+                   f"threads: {r.report['processes']}")
     narrow()
-    for what in ("kill", "errno", "caller", "allow"): # what is executed ignores what it would natively
+    # what is executed ignores what it would natively
+    for what in ("kill", "errno", "caller", "allow"):
         Recording([target("sandbox_return"), what, "exec"], ("-F", "5000"))
     for how in ("prctl", "threads", "blocked"): # a timer's signals
-        Recording([target("sandbox_return"), "kill", how], ("-F", "1000"), around=[target("noperf")])
+        Recording([target("sandbox_return"), "kill", how], ("-F", "1000"),
+                  around=[target("noperf")])
     # Samples go on where they may, and where there is no filter in the end.
     for what, how in (("allow", "prctl"), ("allow", "second"), ("kill", "fails")):
         r = Recording([target("sandbox_return"), what, how], ("-F", "1000"))
-        expect("silenced" not in r.report["processes"][0].get("sandbox", {}), f"{what} {how}: {r.report['processes']}")
+        expect("silenced" not in r.report["processes"][0].get("sandbox", {}),
+               f"{what} {how}: {r.report['processes']}")
         ended = Recording([target("sandbox_return"), "kill", "prctl"], ("-F", "1000")).samples()
-        expect(r.samples() > 2 * ended and r.samples() > 100, f"{what} {how}: {r.samples()} samples, ended: {ended}")
+        expect(r.samples() > 2 * ended and r.samples() > 100,
+               f"{what} {how}: {r.samples()} samples, ended: {ended}")
 
 
 def narrow():
@@ -482,18 +550,24 @@ def narrow():
     one may come."""
     for around in ((), [target("noperf")]):
         for how in ("narrow", "narrow1", "narrower"):
-            for options in (("-F", "1000"), ("--tool", "values", "-F", "1000"))[:1 if around else 2]:
+            for options in (("-F", "1000"),
+                            ("--tool", "values", "-F", "1000"))[:1 if around else 2]:
                 r = Recording([target("sandbox_return"), "kill", how], options, around=around)
-                expect(r.report["processes"][0]["sandbox"]["silenced"] == 1, f"{how}: {r.report['processes']}")
+                expect(r.report["processes"][0]["sandbox"]["silenced"] == 1,
+                       f"{how}: {r.report['processes']}")
         r = Recording([target("sandbox_return"), "kill", "last"], ("-F", "1000"), around=around)
-        expect("silenced" not in r.report["processes"][0].get("sandbox", {}), f"last: {r.report['processes']}")
-    early, late, later, last = (Recording([target("sandbox_return"), "kill", how], ("-F", "5000")).samples()
+        expect("silenced" not in r.report["processes"][0].get("sandbox", {}),
+               f"last: {r.report['processes']}")
+    early, late, later, last = (Recording([target("sandbox_return"), "kill", how],
+                                          ("-F", "5000")).samples()
                                 for how in ("narrower", "narrow", "narrow1", "last"))
-    expect(1.5 * early < min(late, later) and 1.5 * max(late, later) < last, f"{early}, {late}, {later}, {last} samples")
+    expect(1.5 * early < min(late, later) and 1.5 * max(late, later) < last,
+           f"{early}, {late}, {later}, {last} samples")
 
 
 def sandbox_rate():
-    """What a sample stands for in a sandbox is what its threads' periods are set to before it, once for all."""
+    """What a sample stands for in a sandbox is what its threads' periods are set to before it, once
+    for all."""
     for _ in range(8):
         r = Recording([target("sandbox_return"), "allow", "prctl"], ("-F", "1000"))
         coverage = r.report["coverage"]
@@ -515,7 +589,8 @@ def traced():
     # The recorder itself: what it measures first sends signals, each of which costs far more now.
     with tempfile.TemporaryDirectory() as folder:
         said = os.path.join(folder, "said")
-        done = run(["strace", "-qq", "-f", "-e", "trace=clone", "-o", said, PENUMBRA, "record", "-q", "-o",
+        done = run(["strace", "-qq", "-f", "-e", "trace=clone", "-o", said, PENUMBRA, "record",
+                    "-q", "-o",
                     os.path.join(folder, "traced.pnb"), "--", "true"])
         expect(done.returncode == 0, f"{done.stderr}")
         text = run([PENUMBRA, "report", os.path.join(folder, "traced.pnb")]).stdout.decode()
@@ -532,13 +607,16 @@ def stops():
     for tracer in (["strace", "-o", "/dev/null"], ["strace", "-f", "-o", "/dev/null"]):
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "out.pnb")
-            done = run(["timeout", "-k", "1", "60", PENUMBRA, "record", "-e", "wall", "-o", file, "--", *tracer, "sh", "-c", "exit 3"])
+            done = run(["timeout", "-k", "1", "60", PENUMBRA, "record", "-e", "wall", "-o", file,
+                        "--", *tracer, "sh", "-c", "exit 3"])
             expect(done.returncode == 3, f"{tracer}: {done.returncode}")
             notes = json.loads(run([PENUMBRA, "report", "--json", "--quick", file]).stdout)["notes"]
-        expect(b"samples ended in 1 thread when a debugger or tracer came" in done.stderr, done.stderr.decode())
+        expect(b"samples ended in 1 thread when a debugger or tracer came" in done.stderr,
+               done.stderr.decode())
         expect(any("samples ended in 1 thread" in note for note in notes), f"{notes}")
     stops_late()
-    r = Recording(["sh", "-c", "i=0; while [ $i -lt 300 ]; do i=$((i+1)); /bin/true; done"], ("-e", "wall"))
+    r = Recording(["sh", "-c", "i=0; while [ $i -lt 300 ]; do i=$((i+1)); /bin/true; done"],
+                  ("-e", "wall"))
     expect(not r.report["notes"], f"{r.report['notes']}")
 
 
@@ -547,9 +625,12 @@ def stops_late():
     script = ("import os, sys\nprint(os.getpid(), flush=True)\nsys.stdin.read()\n"
               "for i in range(20000):\n    f = open('/proc/self/stat')\n    f.read()\n    f.close()\nprint('done')\n")
     with tempfile.TemporaryDirectory() as folder:
-        p = subprocess.Popen(["timeout", "-k", "1", "60", PENUMBRA, "record", "-q", "-e", "wall", "-o", os.path.join(folder, "out.pnb"),
-                              "--", sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        tracer = subprocess.Popen(["strace", "-e", "trace=none", "-o", "/dev/null", "-p", p.stdout.readline().decode().strip()],
+        p = subprocess.Popen(["timeout", "-k", "1", "60", PENUMBRA, "record", "-q", "-e", "wall",
+                              "-o", os.path.join(folder, "out.pnb"),
+                              "--", sys.executable, "-c", script], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE)
+        tracer = subprocess.Popen(["strace", "-e", "trace=none", "-o", "/dev/null", "-p",
+                                   p.stdout.readline().decode().strip()],
                                   stderr=subprocess.PIPE)
         tracer.stderr.readline() # attached
         output, _ = p.communicate(b"", timeout=PATIENCE)
@@ -564,25 +645,29 @@ PROGRAMS = {
     "sort": (["sort", "--parallel=4"], True),
     "sha256sum": (["sha256sum"], True),
     "file": (["file", "-L", "/bin/ls", "/usr/bin/perl", "/etc/passwd"], False),
-    "perl": (["perl", "-e", "print join ',', sort { $a <=> $b } map { $_ * 7 % 1000 } 1..200000"], False),
+    "perl": (["perl", "-e", "print join ',', sort { $a <=> $b } map { $_ * 7 % 1000 } 1..200000"],
+             False),
     "perl-die": (["perl", "-e", "for (1..200000) { eval { die $_ } } print 'ok'"], False),
     "python3": (["/usr/bin/python3", "-c", "import json,ssl,sqlite3,subprocess;"
                  "print(subprocess.run(['sh','-c','echo hi; exit 3'],capture_output=True));"
                  "print(sum(hash(str(i))%7 for i in range(300000))>0)"], False),
-    "bash": (["bash", "-c", "for i in {1..50}; do echo $(echo $i | tr 0-9 a-j); done; kill -9 $$"], False),
+    "bash": (["bash", "-c", "for i in {1..50}; do echo $(echo $i | tr 0-9 a-j); done; kill -9 $$"],
+             False),
     "gcc": (["gcc", "-O2", "-S", "-x", "c", "-o", "-", "-"], True),
     "make": (["make", "-j4", "-f", "-"], True),
     "git": (["git", "--version"], False),
     "find": (["find", "/usr/share/doc", "-name", "*.gz"], False),
     "tar": (["sh", "-c", "tar -cf - /usr/include/linux 2>/dev/null | gzip -c | sha256sum"], False),
     "seccomp": (["sh", "-c", "command -v file >/dev/null && file /bin/sh"], False),
-    "ulimit": (["sh", "-c", "ulimit -v 400000; ulimit -n 20; ls /usr/bin | sort | sha256sum"], False),
+    "ulimit": (["sh", "-c", "ulimit -v 400000; ulimit -n 20; ls /usr/bin | sort | sha256sum"],
+               False),
     "address-limit": (["/usr/bin/python3", "-c", "import resource;"
                        "resource.setrlimit(resource.RLIMIT_AS, (10**9, 10**9));"
                        "b = bytearray(700 * 1000 * 1000); print(len(b))"], False),
     "address-space": (["sh", "-c", "ulimit -v 1000000; exec /usr/bin/python3 -c "
                        "'b = bytearray(800 * 1000 * 1000); print(len(b))'"], False),
-    "node": (["node", "-e", "let s=0; for (let i=0;i<5e7;i++) s=(s+i*i)%1000003; console.log(s)"], False),
+    "node": (["node", "-e", "let s=0; for (let i=0;i<5e7;i++) s=(s+i*i)%1000003; console.log(s)"],
+             False),
     "java": (["java", "-version"], False),
     "sh-signals": (["sh", "-c", "trap 'echo term' TERM; kill -TERM $$; kill -TRAP $$"], False),
 }
@@ -667,28 +752,35 @@ def time_to_first_sample(file):
 
 
 def forbids():
-    """A sample would end, or stop for ever, who has asked the kernel for these; what is asked for by number is what is done."""
+    """A sample would end, or stop for ever, who has asked the kernel for these; what is asked for
+    by number is what is done."""
     for what in ("traced", "clock", "calls", "elsewhere", "actions"):
-        for options in ((), ("-F", "9973"), ("-e", "wall"), ("--tool", "values"), ("--carrier", "shadow", "--tool", "paths"),
-                        ("--exact", "--tool", "null"), ("-e", "malloc=1"), ("-e", "write=1"), ("-e", "lock-wait=1")):
+        for options in ((), ("-F", "9973"), ("-e", "wall"), ("--tool", "values"),
+                        ("--carrier", "shadow", "--tool", "paths"),
+                        ("--exact", "--tool", "null"), ("-e", "malloc=1"), ("-e", "write=1"),
+                        ("-e", "lock-wait=1")):
             Recording([target("forbids"), what], options)
 
 
 def refused():
-    """What the kernel has refused does not end samples: not of that thread, nor of threads and children that are made later."""
+    """What the kernel has refused does not end samples: not of that thread, nor of threads and
+    children that are made later."""
     for options in (("-F", "9973"), ("-e", "wall", "-F", "9973")):
         r = Recording([target("forbids"), "refused"], options, around=[target("refuses")])
         processes, threads = r.report["processes"], r.report["threads"]
         expect(len(processes) == 2 and len(threads) == 3, f"{processes} {threads}")
         expect(not any("sandbox" in p for p in processes), f"{processes}")
         expect(all(t["samples"] > 30 for t in threads), f"{threads}")
-    r = Recording([target("forbids"), "refused", "privileges"], ("-F", "9973"), around=[target("refuses")])
-    expect(len(r.report["processes"]) == 2 and "sandbox" not in r.report["processes"][0], f"{r.report['processes']}")
+    r = Recording([target("forbids"), "refused", "privileges"], ("-F", "9973"),
+                  around=[target("refuses")])
+    expect(len(r.report["processes"]) == 2 and "sandbox" not in r.report["processes"][0],
+           f"{r.report['processes']}")
     expect(r.samples() > 30, f"{r.samples()} samples")
 
 
 def closes():
-    """Descriptors of ours that the program finds in /proc can be closed as others can, as far as it knows."""
+    """Descriptors of ours that the program finds in /proc can be closed as others can, as far as it
+    knows."""
     script = ("import os\nfailed = 0\nfor name in os.listdir('/proc/self/fd'):\n"
               "    number = int(name)\n"
               "    try:\n        os.fstat(number)\n    except OSError:\n        continue\n"
@@ -731,4 +823,5 @@ def kills():
 
 
 if __name__ == "__main__":
-    main({name: f for name, f in dict(globals()).items() if getattr(f, "__module__", "") == "__main__"})
+    main({name: f for name, f in dict(globals()).items()
+          if getattr(f, "__module__", "") == "__main__"})

@@ -11,7 +11,8 @@ import time
 from harness import PATIENCE, PENUMBRA, Failure, Recording, expect, main, run, target
 
 
-EVERY = ((), ("-F", "9973"), ("-e", "wall"), ("--tool", "values"), ("--carrier", "shadow", "--tool", "paths"),
+EVERY = ((), ("-F", "9973"), ("-e", "wall"), ("--tool", "values"),
+         ("--carrier", "shadow", "--tool", "paths"),
          ("--exact", "--tool", "null"), ("-e", "malloc=1"), ("--carrier", "auto"))
 
 
@@ -20,13 +21,16 @@ def strict():
     for how in ("prctl", "syscall", "seccomp", "thread", "refused"):
         for options in EVERY if how == "prctl" else EVERY[1:6]:
             r = Recording([target("strict"), how], options)
-            expect(r.native.returncode == (0 if how == "thread" else 7), f"natively {r.native.returncode}")
+            expect(r.native.returncode == (0 if how == "thread" else 7),
+                   f"natively {r.native.returncode}")
     r = Recording([target("strict"), "prctl"], ("-F", "1000"))
     expect(r.report["processes"][0]["sandbox"].get("silenced") == 1, f"{r.report['processes']}")
     r = Recording([target("strict"), "thread"], ("-F", "1000"))
-    expect(r.total("free_worker") > 100, f"{r.total('free_worker')} samples of the thread beside it")
+    expect(r.total("free_worker") > 100,
+           f"{r.total('free_worker')} samples of the thread beside it")
     r = Recording([target("strict"), "refused"], ("-F", "1000"))
-    expect(r.total("strict_worker") > 100, f"{r.total('strict_worker')} samples where the kernel has refused it")
+    expect(r.total("strict_worker") > 100,
+           f"{r.total('strict_worker')} samples where the kernel has refused it")
 
 
 def all_is_sampled(r, processes, what):
@@ -44,15 +48,19 @@ def privileges():
         expect(r.total("late_worker") > 300, f"{what}: {r.total('late_worker')} samples")
     for what in ("landlock", "flatpak", "debug"):
         r = Recording([target("privileges"), what, target("shares"), "300"], ("-F", "1000"))
-        expect(len(r.report["threads"]) >= 4 and r.total("late_worker") > 200, f"{what}: {r.report['threads']}")
+        expect(len(r.report["threads"]) >= 4 and r.total("late_worker") > 200,
+               f"{what}: {r.report['threads']}")
         names = {p["name"] for p in r.report["processes"]}
         expect(names == {"privileges", "shares"}, f"{what}: {names}")
     for i, options in enumerate(EVERY):
-        Recording([target("privileges"), ("harmless", "debug")[i % 2], target("shares"), "100"], options)
+        Recording([target("privileges"), ("harmless", "debug")[i % 2], target("shares"), "100"],
+                  options)
     # Programs in between hand on what is not to be called, and enter a filter of their own.
     own = [target("privileges"), "debug"]
-    r = Recording([*own, "/bin/sh", "-c", 'exec env -u NONE "$@"', "sh", *own, target("shares"), "300"], ("-F", "1000"))
-    expect({p["name"] for p in r.report["processes"]} == {"privileges", "shares", "sh", "env"}, f"{r.report['processes']}")
+    r = Recording([*own, "/bin/sh", "-c", 'exec env -u NONE "$@"', "sh", *own, target("shares"),
+                   "300"], ("-F", "1000"))
+    expect({p["name"] for p in r.report["processes"]} == {"privileges", "shares", "sh", "env"},
+           f"{r.report['processes']}")
     expect(r.total("late_worker") > 400, f"{r.total('late_worker')} samples")
 
 
@@ -72,8 +80,10 @@ def chroots():
     if os.geteuid() != 0:
         sys.exit(77)
     with tempfile.TemporaryDirectory() as root:
-        mapped = [line.split() for line in run(["ldd", "/usr/bin/env"]).stdout.decode().splitlines()]
-        for path in ["/usr/bin/env"] + [word for words in mapped for word in words if word.startswith("/")]:
+        mapped = [line.split() for line in run(["ldd",
+                                                "/usr/bin/env"]).stdout.decode().splitlines()]
+        for path in ["/usr/bin/env"] + [word for words in mapped for word in words
+                                        if word.startswith("/")]:
             os.makedirs(root + os.path.dirname(path), exist_ok=True)
             shutil.copy(path, root + path)
         program = ["/usr/sbin/chroot", root, "/usr/bin/env", "A=b", "/usr/bin/env"]
@@ -84,7 +94,8 @@ def chroots():
 
 def hidden():
     """Where another file system lies over the counters, a program runs without us, which is said."""
-    elsewhere = ["/usr/bin/unshare", "-m", "/bin/sh", "-c", "mount -t tmpfs none /dev/shm && exec \"$@\"", "sh"]
+    elsewhere = ["/usr/bin/unshare", "-m", "/bin/sh", "-c",
+                 "mount -t tmpfs none /dev/shm && exec \"$@\"", "sh"]
     if os.geteuid() != 0 or run([*elsewhere, "true"]).returncode:
         sys.exit(77)
     program = [*elsewhere, sys.executable, "-c", "import os; print('PENUMBRA_SPOOL' in os.environ)"]
@@ -100,29 +111,38 @@ def made():
         made_is_sampled(r, 5, "threads", options)
     r = Recording([target("sandbox_made"), "returns", "fork"], ("-F", "1000"))
     made_is_sampled(r, 6, "fork", ())
-    expect(len(r.report["processes"]) == 2 and all(p["end"] == "exit" and p["end_ns"] > 0 for p in r.report["processes"]), f"{r.report['processes']}")
-    made_is_sampled(Recording([target("sandbox_made"), "returns", "shared"], ("-F", "1000")), 5, "shared", ())
+    expect(len(r.report["processes"]) == 2
+           and all(p["end"] == "exit" and p["end_ns"] > 0 for p in r.report["processes"]),
+           f"{r.report['processes']}")
+    made_is_sampled(Recording([target("sandbox_made"), "returns", "shared"], ("-F", "1000")), 5,
+                    "shared", ())
     elsewhere = ["unshare", "-p", "-f"] # numbers of another namespace
     if run([*elsewhere, "true"]).returncode == 0:
         r = Recording([*elsewhere, target("sandbox_made"), "returns"], ("-F", "1000"))
-        expect(r.total("made_worker") > 0.5 * r.samples() > 100, f"{r.total('made_worker')} of {r.samples()}")
+        expect(r.total("made_worker") > 0.5 * r.samples() > 100,
+               f"{r.total('made_worker')} of {r.samples()}")
     for options in (("-F", "1000"), ("-F", "20000"), ("-e", "wall", "-F", "20000")):
         for _ in range(2):
             r = Recording([target("sandbox_made"), "returns", "exec"], options)
-            expect(r.total("executes") > 5, f"exec {options}: {r.total('executes')} of {r.samples()}")
+            expect(r.total("executes") > 5,
+                   f"exec {options}: {r.total('executes')} of {r.samples()}")
     made_is_left_alone()
     for how, left in (("threads", (3, 0)), ("fork", (0, 1))):
-        sandbox = Recording([target("sandbox_made"), "returns", how], ("-F", "1000", "--no-arm-sandboxes")).report["processes"][0]["sandbox"]
+        sandbox = Recording([target("sandbox_made"), "returns", how],
+                            ("-F", "1000", "--no-arm-sandboxes")).report["processes"][0]["sandbox"]
         expect((sandbox["threads"], sandbox["processes"]) == left, f"{how}, not armed: {sandbox}")
 
 
 def made_is_sampled(r, threads, what, options):
-    expect(not any("sandbox" in p for p in r.report["processes"]), f"{what}: {r.report['processes']}")
+    expect(not any("sandbox" in p for p in r.report["processes"]),
+           f"{what}: {r.report['processes']}")
     expect(len(r.report["threads"]) == threads, f"{what}: {r.report['threads']}")
-    expect(r.total("made_worker") > 0.5 * r.samples() > 100, f"{what}: {r.total('made_worker')} of {r.samples()}")
+    expect(r.total("made_worker") > 0.5 * r.samples() > 100,
+           f"{what}: {r.total('made_worker')} of {r.samples()}")
     if "wall" not in options:
         expect(80 < r.report["coverage"]["percent"] < 110, f"{what}: {r.report['coverage']}")
-        used, stands = sum(t["cpu_ns"] for t in r.report["threads"]), r.samples() * r.report["period"]
+        used, stands = sum(t["cpu_ns"]
+                           for t in r.report["threads"]), r.samples() * r.report["period"]
         expect(0.8 < stands / used < 1.1, f"{what}: samples stand for {stands} ns of {used}")
 
 
@@ -131,18 +151,22 @@ def made_is_left_alone():
     for options in (("-F", "1000"), ("-e", "wall", "-F", "9973")):
         r = Recording([target("sandbox_made"), "silent"], options)
         sandbox = r.report["processes"][0]["sandbox"]
-        expect(sandbox == {"threads": 3, "processes": 0, "silenced": 1}, f"silent {options}: {sandbox}")
+        expect(sandbox == {"threads": 3, "processes": 0, "silenced": 1},
+               f"silent {options}: {sandbox}")
         r = Recording([target("sandbox_made"), "stackless"], options)
         sandbox = r.report["processes"][0]["sandbox"]
         expect(sandbox == {"threads": 3, "processes": 0}, f"stackless {options}: {sandbox}")
         r = Recording([target("sandbox_made"), "more"], options)
         sandbox = r.report["processes"][0]["sandbox"]
-        expect(sandbox == {"threads": 0, "processes": 0, "silenced": 4}, f"more {options}: {sandbox}")
-    expect(r.total("made_worker") > 30, f"more: {r.total('made_worker')} samples before the second filter")
+        expect(sandbox == {"threads": 0, "processes": 0, "silenced": 4},
+               f"more {options}: {sandbox}")
+    expect(r.total("made_worker") > 30,
+           f"more: {r.total('made_worker')} samples before the second filter")
     for what in ("silent", "deadly"):
         r = Recording([target("sandbox_made"), what, "fork"], ("-F", "5000"))
         sandbox = r.report["processes"][0]["sandbox"]
-        expect((sandbox["threads"], sandbox["processes"]) == (0, 1), f"{what}: {r.report['processes']}")
+        expect((sandbox["threads"], sandbox["processes"]) == (0, 1),
+               f"{what}: {r.report['processes']}")
 
 
 def ticks():
@@ -151,18 +175,22 @@ def ticks():
     for how in ("narrow", "prctl"):
         r = Recording([target("sandbox_return"), "kill", how, "ticks"], ("-F", "5000"))
         expect(ticking in str(r.report["notes"]), f"{how}: {r.report['notes']}")
-        expect(r.report["processes"][0]["sandbox"]["silenced"] == 1, f"{how}: {r.report['processes']}")
+        expect(r.report["processes"][0]["sandbox"]["silenced"] == 1,
+               f"{how}: {r.report['processes']}")
     r = Recording([target("sandbox_return"), str(SETTIME), "exec", "ticks"], ("-F", "5000"))
     expect(ticking in str(r.report["notes"]), f"{r.report['notes']}")
     # A process of timers: what is executed does not ignore their signal.
-    Recording([target("sandbox_return"), str(SETTIME), "exec"], ("-F", "5000"), around=[target("noperf")])
+    Recording([target("sandbox_return"), str(SETTIME), "exec"], ("-F", "5000"),
+              around=[target("noperf")])
 
 
 def handed():
     """A filter for all threads hands on what its thread has entered alone."""
-    for what, how, silenced in ((SIGRETURN, "handed", 4), (IOCTL, "handed", 3), (SIGRETURN, "narrow for all", 4)):
+    for what, how, silenced in ((SIGRETURN, "handed", 4), (IOCTL, "handed", 3),
+                                (SIGRETURN, "narrow for all", 4)):
         r = Recording([target("sandbox_return"), str(what), how], ("-F", "5000"))
-        expect(r.report["processes"][0]["sandbox"]["silenced"] == silenced, f"{what} {how}: {r.report['processes']}")
+        expect(r.report["processes"][0]["sandbox"]["silenced"] == silenced,
+               f"{what} {how}: {r.report['processes']}")
 
 
 def programs_of(collector, path):
@@ -193,9 +221,11 @@ def runs(pid):
 
 
 def deaf_to(command, number, delay, options):
-    """What the program has written, where its collector is sent a signal so long after it has begun, and whether it ran then."""
+    """What the program has written, where its collector is sent a signal so long after it has
+    begun, and whether it ran then."""
     with tempfile.TemporaryDirectory() as folder:
-        record = [PENUMBRA, "record", "-q", *options, "-o", os.path.join(folder, "out.pnb"), "--spool", folder, *command]
+        record = [PENUMBRA, "record", "-q", *options, "-o", os.path.join(folder, "out.pnb"),
+                  "--spool", folder, *command]
         collector = subprocess.Popen(record, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         while collector.poll() is None and not programs_of(collector.pid, command[0]):
             time.sleep(0.001)
@@ -227,7 +257,8 @@ def deaf():
                 struck += ran
                 wanted = native.returncode if number == signal.SIGSTOP else -number
                 expect(output == native.stdout, f"{how} {number.name} {delay}: {output}")
-                expect(status in (wanted, native.returncode), f"{how} {number.name} {delay}: status {status}")
+                expect(status in (wanted, native.returncode),
+                       f"{how} {number.name} {delay}: status {status}")
             expect(struck, f"{how} {number.name}: the program had always ended before")
     # The event of a thread whose samples have ended runs on, as programs are executed.
     command = [target("sandbox_made"), "more", "exec"]
@@ -238,12 +269,14 @@ def deaf():
 def calls_of(thing):
     """Numbers of the system calls that it makes where nobody records it, each kind once."""
     with tempfile.NamedTemporaryFile() as log:
-        done = run(["strace", "-f", "-n", "-qq", "-e", "signal=none", "-o", log.name, target("sandbox_calls"), thing, "learn"])
+        done = run(["strace", "-f", "-n", "-qq", "-e", "signal=none", "-o", log.name,
+                    target("sandbox_calls"), thing, "learn"])
         lines = open(log.name).read().splitlines()
     expect(done.returncode == 0 or thing in UNTRACED, f"{thing}: {done.returncode} under strace")
     numbers = [(re.match(r"\d+ +\[ *(\d+)\]", line), line) for line in lines]
     begins = next(i for i, (_, line) in enumerate(numbers) if "getpgid(-77)" in line)
-    return {int(found[1]) for found, _ in numbers[begins + 1:] if found} | {FUTEX} | UNTRACED.get(thing, set())
+    return {int(found[1]) for found,
+            _ in numbers[begins + 1:] if found} | {FUTEX} | UNTRACED.get(thing, set())
 
 
 FUTEX, SIGRETURN, SIGALTSTACK, SIGACTION, PTRACE, EXIT_GROUP = 202, 15, 131, 13, 101, 231
@@ -258,11 +291,13 @@ def calls():
     if not shutil.which("strace"):
         sys.exit(77)
     failed = []
-    things = os.environ.get("THINGS", "").split() or run([target("sandbox_calls")]).stdout.decode().split()
+    things = os.environ.get("THINGS",
+                            "").split() or run([target("sandbox_calls")]).stdout.decode().split()
     expect(len(things) > 1 or "THINGS" in os.environ, "there are no things to do")
     for i, thing in enumerate(things):
         known = calls_of(thing)
-        ways = (((SIGRETURN, SIGALTSTACK), ("-F", "9973")), ((), ("-F", "9973")), ((), EVERY[2 + i % (len(EVERY) - 2)]),
+        ways = (((SIGRETURN, SIGALTSTACK), ("-F", "9973")), ((), ("-F", "9973")),
+                ((), EVERY[2 + i % (len(EVERY) - 2)]),
                 ((SIGRETURN, SIGALTSTACK, SIGACTION), ("-F", "9973")))
         for more, options in ways if "ALL" in os.environ else (ways[0], ways[1 + i % 3]):
             numbers = [str(n) for n in sorted(known | set(more))]
@@ -276,10 +311,13 @@ def calls():
 
 
 def confined():
-    """What a vfork child executes that has entered a filter of its own is not recorded, and the profile says so."""
-    notes = " ".join(Recording([target("sandbox_calls"), "executes_in_vfork", "learn"]).report["notes"])
+    """What a vfork child executes that has entered a filter of its own is not recorded, and the
+    profile says so."""
+    notes = " ".join(Recording([target("sandbox_calls"), "executes_in_vfork",
+                                "learn"]).report["notes"])
     expect("not recorded, of programs that were executed: 1, by children of vfork that had entered a sandbox" in notes, notes)
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (strict, privileges, wrapped, chroots, hidden, made, ticks, handed, deaf, calls, confined)})
+    main({f.__name__: f for f in (strict, privileges, wrapped, chroots, hidden, made, ticks, handed,
+                                  deaf, calls, confined)})

@@ -14,11 +14,13 @@ def starved():
 
 
 def trapped():
-    """The program's own SIGTRAP is pending while the program blocks it, and samples go on meanwhile."""
+    """The program's own SIGTRAP is pending while the program blocks it, and samples go on
+    meanwhile."""
     r = Recording([target("trapped")], ("-F", "9973"))
     expect(r.total("compute") > 500, f"only {r.total('compute')} samples while SIGTRAP was pending")
     Recording([target("trapped"), "engine"], ["--exact"])
-    for options in (["--carrier", "burst", "-F", "97"], ["--carrier", "shadow", "--load", "1", "--sample-size", "100k"]):
+    for options in (["--carrier", "burst", "-F", "97"],
+                    ["--carrier", "shadow", "--load", "1", "--sample-size", "100k"]):
         Recording([target("trapped")], options)
 
 
@@ -47,7 +49,8 @@ def altstack():
 
 
 def altshared():
-    """Threads that share one alternate stack are not sampled on it: one handler's frame would be written over another's."""
+    """Threads that share one alternate stack are not sampled on it: one handler's frame would be
+    written over another's."""
     for options in ((), ("-F", "9973")):
         r = Recording([target("altshared")], options)
         expect(r.samples() > 100, f"only {r.samples()} samples")
@@ -70,13 +73,17 @@ def vfork_plain():
 
 
 def yielded():
-    """Threads and children that begin while our signal is blocked for the kernel, too, have no sample pending."""
-    nothing = b"".join(b"%s: 0\n" % kind for kind in (b"itself", b"thread", b"child", b"copy", b"vforked"))
-    for options in (("-F", "9973"), ("-e", "wall", "-F", "9973"), ("-e", "cpu=100us", "-e", "page-faults=1"),
+    """Threads and children that begin while our signal is blocked for the kernel, too, have no
+    sample pending."""
+    nothing = b"".join(b"%s: 0\n" % kind
+                       for kind in (b"itself", b"thread", b"child", b"copy", b"vforked"))
+    for options in (("-F", "9973"), ("-e", "wall", "-F", "9973"),
+                    ("-e", "cpu=100us", "-e", "page-faults=1"),
                     ("--carrier", "burst", "-F", "997"), ("--exact",)):
         r = Recording([target("yielded")], options)
         expect(r.native.stdout == nothing, r.native.stdout.decode())
 
 
 if __name__ == "__main__":
-    main({name: f for name, f in dict(globals()).items() if getattr(f, "__module__", "") == "__main__"})
+    main({name: f for name, f in dict(globals()).items()
+          if getattr(f, "__module__", "") == "__main__"})

@@ -1,11 +1,14 @@
-"""Programs on stacks that are small, strange or set apart for signals: each behaves the same, and is sampled as any other."""
+"""Programs on stacks that are small, strange or set apart for signals: each behaves the same, and
+is sampled as any other."""
 import os
 import sys
 
 from harness import Recording, expect, main, target
 
-EVERY = (("-F", "9973"), ("-e", "wall", "-F", "5000"), ("-F", "5000", "--no-trampoline"), ("--tool", "values", "-F", "5000", "--every", "1"),
-         ("--carrier", "shadow", "--tool", "paths", "--load", "2", "-F", "1000"), ("--carrier", "auto", "-F", "2000"),
+EVERY = (("-F", "9973"), ("-e", "wall", "-F", "5000"), ("-F", "5000", "--no-trampoline"),
+         ("--tool", "values", "-F", "5000", "--every", "1"),
+         ("--carrier", "shadow", "--tool", "paths", "--load", "2", "-F", "1000"),
+         ("--carrier", "auto", "-F", "2000"),
          ("--exact", "--tool", "null"))
 
 
@@ -16,18 +19,24 @@ def sampled(command, least=100):
 
 
 def sizes():
-    """Programs set alternate stacks that are smaller than what the processor's state might need, and are sampled."""
+    """Programs set alternate stacks that are smaller than what the processor's state might need,
+    and are sampled."""
     for name in ("altstack", "altsmall"):
         for size in ("4096", "8192", "12000", "15000", "65536"):
             r = sampled([target(name), size])
-            expect(r.profiled.stdout == b"0 bytes changed\n", f"{name} {size}: {r.profiled.stdout.decode()}")
-            expect(r.total("on_signal") > 100, f"{name} {size}: {r.total('on_signal')} samples in the handler")
-        r = sampled([target(name), "2048"]) # no signal could be handled on it where vectors are large
-        expect(r.profiled.stdout == b"0 bytes changed\n", f"{name} 2048: {r.profiled.stdout.decode()}")
+            expect(r.profiled.stdout == b"0 bytes changed\n",
+                   f"{name} {size}: {r.profiled.stdout.decode()}")
+            expect(r.total("on_signal") > 100,
+                   f"{name} {size}: {r.total('on_signal')} samples in the handler")
+        # no signal could be handled on it where vectors are large
+        r = sampled([target(name), "2048"])
+        expect(r.profiled.stdout == b"0 bytes changed\n",
+               f"{name} 2048: {r.profiled.stdout.decode()}")
 
 
 def seen():
-    """What a program sees of its alternate stacks is what it sees without us, with perf events and with timers."""
+    """What a program sees of its alternate stacks is what it sees without us, with perf events and
+    with timers."""
     for options in EVERY:
         Recording([target("altseen")], options)
     Recording([target("altseen")], ("-F", "1000"), around=[target("noperf")])

@@ -15,7 +15,8 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "target.c")
 FOLDER = tempfile.TemporaryDirectory()
 # Where the sanitizer's library is looked for is the program's own affair (DT_RUNPATH, of clang's).
 CLANG = ["clang", "-shared-libsan"]
-KINDS = {"asan": ["gcc", "-fsanitize=address"], "asan-ubsan": ["gcc", "-fsanitize=address,undefined"],
+KINDS = {"asan": ["gcc", "-fsanitize=address"],
+         "asan-ubsan": ["gcc", "-fsanitize=address,undefined"],
          "tsan": ["gcc", "-fsanitize=thread"], "lsan": ["gcc", "-fsanitize=leak"],
          "ubsan": ["gcc", "-fsanitize=undefined"], "clang-asan": [*CLANG, "-fsanitize=address"],
          "clang-static": ["clang", "-fsanitize=address"]}
@@ -31,7 +32,8 @@ def build(kind):
     if "-shared-libsan" in compiler:
         where = run(["clang", "-print-file-name=libclang_rt.asan-x86_64.so"]).stdout.decode().strip()
         extra = [f"-Wl,-rpath,{os.path.dirname(where)}"]
-    done = run([*compiler, "-g", "-O1", "-fno-omit-frame-pointer", "-pthread", SOURCE, "-o", program, "-ldl", *extra])
+    done = run([*compiler, "-g", "-O1", "-fno-omit-frame-pointer", "-pthread", SOURCE, "-o",
+                program, "-ldl", *extra])
     return program if done.returncode == 0 and run([program]).returncode == 7 else None
 
 
@@ -70,7 +72,8 @@ def launched():
     for kind, program in built().items():
         r = Recording([program, "spin"])
         expect(r.native.returncode == 9, r.native)
-        expect(r.samples() > 30 and r.total("spin") > 0.5 * r.samples(), f"{kind}: {r.samples()} samples")
+        expect(r.samples() > 30 and r.total("spin") > 0.5 * r.samples(),
+               f"{kind}: {r.samples()} samples")
         same([program, "load"])
         same([program, "env"])
 
@@ -80,12 +83,15 @@ def reports():
     for kind, program in built().items():
         for what in ("report", "leak"):
             done = same([program, what])
-            reports_it = {"report": ("asan", "tsan", "clang"), "leak": ("asan", "lsan", "clang")}[what]
-            expect(not kind.startswith(reports_it) or b"Sanitizer" in done.stderr, f"{kind}: {done}")
+            reports_it = {"report": ("asan", "tsan", "clang"),
+                          "leak": ("asan", "lsan", "clang")}[what]
+            expect(not kind.startswith(reports_it) or b"Sanitizer" in done.stderr,
+                   f"{kind}: {done}")
 
 
 def leaks():
-    """What LeakSanitizer finds is not hidden by samples that are due while it searches; they go on afterwards."""
+    """What LeakSanitizer finds is not hidden by samples that are due while it searches; they go on
+    afterwards."""
     for kind, program in built().items():
         if not kind.startswith(("asan", "lsan", "clang")):
             continue
@@ -93,11 +99,15 @@ def leaks():
         options = ("-q", "-o", os.path.join(FOLDER.name, "leaks.pnb"), "-F", "20000")
         for i in range(40 if kind == "lsan" else 5):
             recorded = run([PENUMBRA, "record", *options, "--", program, "leak"])
-            expect(plain(recorded.stderr) == plain(native.stderr), f"{kind} {i}: {native} {recorded}")
+            expect(plain(recorded.stderr) == plain(native.stderr),
+                   f"{kind} {i}: {native} {recorded}")
         searched = run([PENUMBRA, "record", *options, "--", program, "search"])
-        expect(searched.stdout.count(b"1\n") == 20 and searched.stdout.count(b"spun") == 2, f"{kind}: {searched}")
-        functions = json.loads(run([PENUMBRA, "report", "--json", "--quick", options[2]]).stdout)["functions"]
-        expect(sum(f["total"] for f in functions if f["name"] == "spin") > 200, f"{kind}: {functions}")
+        expect(searched.stdout.count(b"1\n") == 20 and searched.stdout.count(b"spun") == 2,
+               f"{kind}: {searched}")
+        functions = json.loads(run([PENUMBRA, "report", "--json", "--quick",
+                                    options[2]]).stdout)["functions"]
+        expect(sum(f["total"] for f in functions if f["name"] == "spin") > 200,
+               f"{kind}: {functions}")
 
 
 def children():
@@ -108,15 +118,18 @@ def children():
         with open(script, "w") as f:
             f.write(f"#!{program}\n")
         os.chmod(script, 0o755)
-        for command in (["sh", "-c", f"{program} env; echo $?"], ["env", "-i", program, "env"], [script],
+        for command in (["sh", "-c", f"{program} env; echo $?"], ["env", "-i", program, "env"],
+                        [script],
                         [everything["asan"], "system", f"{program} env"],
-                        *([everything["asan"], way, program, "env"] for way in ("fork", "vfork", "spawn", "raw")),
+                        *([everything["asan"], way, program, "env"]
+                          for way in ("fork", "vfork", "spawn", "raw")),
                         *([everything["asan"], way, script] for way in ("fork", "spawn")),
                         [program, "fork", "/usr/bin/env"], [program, "raw", "/usr/bin/env"]):
             same(command)
         r = Recording(["sh", "-c", f"{program} spin; exit $?"])
         names = [p["name"] for p in r.report["processes"]]
-        expect(kind in names and r.total("spin") > 0.5 * r.samples(), f"{kind}: {names}, {r.samples()} samples")
+        expect(kind in names and r.total("spin") > 0.5 * r.samples(),
+               f"{kind}: {names}, {r.samples()} samples")
 
 
 def preloaded():
@@ -126,7 +139,8 @@ def preloaded():
     library = os.path.join(FOLDER.name, "nothing.so")
     subprocess.run(["gcc", "-shared", "-fPIC", "-xc", "/dev/null", "-o", library], check=True)
     quiet = dict(os.environ, ASAN_OPTIONS="detect_leaks=0")
-    for value in (first, f"{first}:{library}", f"{first} {library}", library, f"{library}:{first}", "no-such.so",
+    for value in (first, f"{first}:{library}", f"{first} {library}", library, f"{library}:{first}",
+                  "no-such.so",
                   f"no-such.so {first}"):
         # Not penumbra itself, only what it starts has the variable.
         for command in ([program, "env"], [program, "fork", program, "env"], ["/usr/bin/env"],
@@ -143,7 +157,8 @@ def passed_on():
         print("SKIP: no static busybox")
         sys.exit(77)
     for program in built().values():
-        done = run([PENUMBRA, "record", "-q", "-o", os.path.join(FOLDER.name, "out.pnb"), "sh", "-c",
+        done = run([PENUMBRA, "record", "-q", "-o", os.path.join(FOLDER.name, "out.pnb"), "sh",
+                    "-c",
                     f"busybox sh -c '{program}'"])
         expect(done.returncode == 7 and not done.stderr, done)
 
@@ -152,10 +167,12 @@ def carriers():
     """The engine, and triggers of calls."""
     for kind, program in built().items():
         for options in (["--exact"], ["--exact", "--tool", "calls"], ["--carrier", "burst"],
-                        ["--carrier", "shadow"], ["-e", "malloc"], ["-e", "lock-wait"], ["-e", "write"]):
+                        ["--carrier", "shadow"], ["-e", "malloc"], ["-e", "lock-wait"],
+                        ["-e", "write"]):
             same([program, "spin"], options)
             same([program, "fork", program, "env"], options)
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (launched, reports, leaks, children, preloaded, passed_on, carriers)})
+    main({f.__name__: f for f in (launched, reports, leaks, children, preloaded, passed_on,
+                                  carriers)})

@@ -8,10 +8,13 @@ from harness import PENUMBRA, Recording, expect, main, run, target  # noqa: E402
 
 KNOWN, STRIDES = target("paths_known"), target("paths_strides")
 # Each tool's part of the report.
-PARTS = {"blocks": ("blocks",), "count": ("classes", "blocks"), "edges": ("edges", "blocks"), "calls": ("functions",),
-         "paths": ("paths", "path_totals", "blocks"), "streams": ("streams", "blocks"), "waste": ("waste",), "results": ("hotlists", "blocks")}
+PARTS = {"blocks": ("blocks",), "count": ("classes", "blocks"), "edges": ("edges", "blocks"),
+         "calls": ("functions",),
+         "paths": ("paths", "path_totals", "blocks"), "streams": ("streams", "blocks"),
+         "waste": ("waste",), "results": ("hotlists", "blocks")}
 ALL = ",".join(PARTS)
-# Its own program's, where what others do depends on random numbers of the kernel's (canaries, pointer guards).
+# Its own program's, where what others do depends on random numbers of the kernel's (canaries,
+# pointer guards).
 
 
 def own_waste(table, own):
@@ -39,7 +42,8 @@ def parts(recording, tool):
         if part == "waste":
             value = own_waste(value, own)
         expect(value, f"{tool} has no {part}")
-        of[part] = {json.dumps(v, sort_keys=True) for v in value} if isinstance(value, list) else value
+        of[part] = {json.dumps(v, sort_keys=True)
+                    for v in value} if isinstance(value, list) else value
     return of
 
 
@@ -63,8 +67,10 @@ def alone_and_together(command, sets, tools=tuple(PARTS)):
 
 def exact():
     alone_and_together([KNOWN, "diamond", "20000"],
-                       ["blocks,results", "paths,streams", "edges,results", "calls,edges", "blocks,count,paths", ALL])
-    alone_and_together([STRIDES, "1000"], ["streams,paths,results", "streams,edges", "waste,blocks", ALL])
+                       ["blocks,results", "paths,streams", "edges,results", "calls,edges",
+                        "blocks,count,paths", ALL])
+    alone_and_together([STRIDES, "1000"],
+                       ["streams,paths,results", "streams,edges", "waste,blocks", ALL])
 
 
 def instructions():
@@ -81,7 +87,8 @@ def threads():
     """Sums over threads, of which each has its own counters, ring and tables."""
     tools = ("blocks", "paths", "edges")
     first, second = (record([KNOWN, "threads", "2000"], t) for t in ("paths", ",".join(tools)))
-    rounds = [max(b["count"] for b in r.report["blocks"] if b["function"].startswith("diamond")) for r in (first, second)]
+    rounds = [max(b["count"] for b in r.report["blocks"] if b["function"].startswith("diamond"))
+              for r in (first, second)]
     expect(rounds[0] == rounds[1], rounds)
     hot = [[(p["blocks"], p["count"]) for p in r.report["paths"][:2]] for r in (first, second)]
     expect(hot[0] == hot[1], hot)
@@ -89,7 +96,8 @@ def threads():
 
 def forks():
     """A child's tables are its own."""
-    first, second = (record([KNOWN, "forks", "2000"], t) for t in ("paths", "blocks,paths,streams,results"))
+    first, second = (record([KNOWN, "forks", "2000"], t)
+                     for t in ("paths", "blocks,paths,streams,results"))
     hot = [[(p["blocks"], p["count"]) for p in r.report["paths"][:2]] for r in (first, second)]
     expect(hot[0] == hot[1], hot)
 
@@ -100,7 +108,8 @@ def values():
     alone = record(command, "paths").report
     both = record(command, "values,paths,edges").report
     expect(both["path_totals"] == alone["path_totals"], (both["path_totals"], alone["path_totals"]))
-    expect(both["values"]["instructions"] > 0 and both["tool"] == "edges,paths,values", both["tool"])
+    expect(both["values"]["instructions"] > 0 and both["tool"] == "edges,paths,values",
+           both["tool"])
     seen = max(i["observed"] for i in both["instructions"] if i["image"] == os.path.basename(KNOWN))
     expect(1990 <= seen <= 2000, seen)
 
@@ -109,8 +118,10 @@ def agree(report):
     """All that was executed is in a path or cut; each access is executed as often as its block."""
     executed = sum(p["count"] * p["instructions"] for p in report["paths"])
     totals = report["path_totals"]
-    expect(executed + totals["dropped_instructions"] + totals["cut_instructions"] == report["instructions"] ==
-           sum(b["count"] * b["instructions"] for b in report["blocks"]), (executed, totals, report["instructions"]))
+    expect(executed + totals["dropped_instructions"] +
+           totals["cut_instructions"] == report["instructions"] ==
+           sum(b["count"] * b["instructions"] for b in report["blocks"]),
+           (executed, totals, report["instructions"]))
 
 
 def accesses_agree(report):
@@ -121,7 +132,8 @@ def accesses_agree(report):
     expect(len(own) >= 3, report["streams"][:3])
     for s in own:
         offset = int(s["offset"], 16)
-        expect(s["count"] == executions(s["image"], offset), f"{s}, executed {executions(s['image'], offset)}")
+        expect(s["count"] == executions(s["image"], offset),
+               f"{s}, executed {executions(s['image'], offset)}")
 
 
 def bursts():
@@ -133,11 +145,13 @@ def bursts():
 def shadows():
     """What is observed, by whichever tool, is the same sample."""
     for command, tools, check in (([KNOWN, "diamond", "300000000"], "blocks,paths", agree),
-                                  ([STRIDES, "10000000"], "blocks,streams,results", accesses_agree)):
+                                  ([STRIDES, "10000000"], "blocks,streams,results",
+                                   accesses_agree)):
         for rest in ("100", "1000", "5000", "20000"):
             options = ("--carrier", "shadow", "--load", "0.5", "--sample-size", "1M", "-F", "997")
             report = record([*command, rest], tools, options).report
-            # What a shadow that the program's end has ended had not handed on yet is in its blocks only.
+            # What a shadow that the program's end has ended had not handed on yet is in its blocks
+            # only.
             if report["shadows"]["completed"] == report["shadows"]["started"] > 0:
                 check(report)
                 break
@@ -147,14 +161,16 @@ def shadows():
 
 def merged():
     """Recordings of the same set are merged, of another one they are not."""
-    one, two = record([KNOWN, "diamond", "2000"], "paths,blocks"), record([KNOWN, "diamond", "4000"], "blocks,paths")
+    one, two = record([KNOWN, "diamond", "2000"],
+                      "paths,blocks"), record([KNOWN, "diamond", "4000"], "blocks,paths")
     other = record([KNOWN, "diamond", "2000"], "blocks")
     out = os.path.join(one.folder.name, "merged.pnb")
     result = run([PENUMBRA, "merge", "-o", out, one.file, two.file])
     expect(result.returncode == 0, result)
     total = json.loads(run([PENUMBRA, "report", "--json", "--quick", out]).stdout)
     for key in ("executions", "instructions"):
-        expect(total["path_totals"][key] == one.report["path_totals"][key] + two.report["path_totals"][key], total["path_totals"])
+        expect(total["path_totals"][key] == one.report["path_totals"][key] +
+               two.report["path_totals"][key], total["path_totals"])
     expect(total["tool"] == "blocks,paths", total["tool"])
     result = run([PENUMBRA, "merge", "-o", out, one.file, other.file])
     expect(result.returncode != 0 and b"blocks,paths" in result.stderr, result)
@@ -163,15 +179,20 @@ def merged():
 def refused():
     """What one recording cannot hold is named."""
     def message(tools, *options):
-        result = run([PENUMBRA, "record", *options, "--tool", tools, "-o", "/dev/null", "--", "true"])
+        result = run([PENUMBRA, "record", *options, "--tool", tools, "-o", "/dev/null", "--",
+                      "true"])
         expect(result.returncode == 2, result)
         return result.stderr.decode()
     for tools, options, names in (
-            ("values,latency", ("--exact",), ("values", "latency")), ("results,values", ("--exact",), ("results", "values")),
-            ("values,blocks", (), ("values", "blocks", "bursts")), ("blocks,calls", ("--carrier", "burst"), ("calls", "whole run")),
-            ("stacks,blocks", ("--exact",), ("stacks", "handler")), ("blocks,pahts", ("--exact",), ("pahts", "paths"))):
+            ("values,latency", ("--exact",), ("values", "latency")),
+            ("results,values", ("--exact",), ("results", "values")),
+            ("values,blocks", (), ("values", "blocks", "bursts")),
+            ("blocks,calls", ("--carrier", "burst"), ("calls", "whole run")),
+            ("stacks,blocks", ("--exact",), ("stacks", "handler")),
+            ("blocks,pahts", ("--exact",), ("pahts", "paths"))):
         got = message(tools, *options)
         expect(all(n in got for n in names), f"{tools}: {got}")
 
 
-main({f.__name__: f for f in (exact, instructions, threads, forks, values, bursts, shadows, merged, refused)})
+main({f.__name__: f for f in (exact, instructions, threads, forks, values, bursts, shadows, merged,
+                              refused)})

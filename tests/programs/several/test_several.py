@@ -18,7 +18,8 @@ PAGES, MIB, MS = 16000, 64, 300
 PAGE_PERIOD, BYTE_PERIOD = 16, 16384
 WHOLE = ("--budget", "100", "--no-randomize")
 NOPERF = os.path.join(os.environ["HARNESS_TARGETS"], "noperf")
-EVENTS = {"cpu": "cpu=1ms", "page-faults": f"page-faults={PAGE_PERIOD}", "malloc": f"malloc={BYTE_PERIOD}",
+EVENTS = {"cpu": "cpu=1ms", "page-faults": f"page-faults={PAGE_PERIOD}",
+          "malloc": f"malloc={BYTE_PERIOD}",
           "read": f"read={BYTE_PERIOD}"}
 OF = {"cpu": "cpu", "page-faults": "page-faults", "malloc": "allocated", "read": "read"}
 READ_MIB = 4
@@ -40,7 +41,8 @@ def options_of(events):
 
 
 def record(events, *more, options=WHOLE, around=()):
-    return Recording([target("works"), str(PAGES), str(MIB), str(MS), *more], [*options_of(events), *options],
+    return Recording([target("works"), str(PAGES), str(MIB), str(MS), *more],
+                     [*options_of(events), *options],
                      around=around)
 
 
@@ -62,7 +64,8 @@ def check(recording, events, times=1):
     for event in events:
         report = by(recording, event)
         expect(report["trigger"] == event, f"{event}: the report is of {report['trigger']}")
-        # A few signals wait while libc forks, and a forked child's first samples make faults, as in a recording of one.
+        # A few signals wait while libc forks, and a forked child's first samples make faults, as in
+        # a recording of one.
         most = 0.03 * report["samples"] if event in ("cpu", "page-faults") else 0
         expect(sum(report["dropped"].values()) <= most, f"{event}: {report['dropped']}")
         expect(report["truncated"] == 0, f"{event}: {report['truncated']} truncated")
@@ -71,11 +74,13 @@ def check(recording, events, times=1):
             expect(report["samples"] >= MS * times * 0.9, f"cpu: {report['samples']} samples")
         if event == "page-faults":
             wanted = PAGES * times / PAGE_PERIOD
-            near(self_of(report, "touches"), wanted, 0.04 * wanted, "periods of page faults in touches")
+            near(self_of(report, "touches"), wanted, 0.04 * wanted,
+                 "periods of page faults in touches")
             near(self_of(report, "allocates"), 0, 0.02 * wanted, "page faults of allocates")
         if event == "malloc":
             wanted = (MIB << 20) * times / BYTE_PERIOD
-            near(self_of(report, "allocates"), wanted, 0.01 * wanted, "periods of bytes in allocates")
+            near(self_of(report, "allocates"), wanted, 0.01 * wanted,
+                 "periods of bytes in allocates")
             near(self_of(report, "touches"), 0, 0.01 * wanted, "bytes of touches")
         if event == "read":
             wanted = (READ_MIB << 20) * times / BYTE_PERIOD
@@ -126,9 +131,11 @@ def threads():
 
 
 def begins():
-    """Also a thread whose first period is so short that its event stops behind it is sampled to its end."""
+    """Also a thread whose first period is so short that its event stops behind it is sampled to its
+    end."""
     needs_perf()
-    r = Recording(["/usr/bin/perl", "-e", "for (1..100) { if (!fork) { $x += $_ for 1..250000; exit } wait }"],
+    r = Recording(["/usr/bin/perl", "-e",
+                   "for (1..100) { if (!fork) { $x += $_ for 1..250000; exit } wait }"],
                   ["-e", "cpu=1ms", "-e", "page-faults=16", "--budget", "100"])
     children = [t for t in r.report["threads"] if t["cpu_ns"] > 5e6]
     expect(len(children) >= 100, f"{len(children)} threads")
@@ -159,14 +166,17 @@ def killed():
     events = ["cpu", "page-faults", "malloc", "read"]
     r = record(events, "kill")
     check(r, ["cpu", "page-faults", "malloc"])
-    near(self_of(by(r, "read"), "reads"), (READ_MIB << 20) / BYTE_PERIOD, 2, "periods of bytes in reads")
+    near(self_of(by(r, "read"), "reads"), (READ_MIB << 20) / BYTE_PERIOD, 2,
+         "periods of bytes in reads")
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "out.pnb")
         recorder = subprocess.Popen(
-            [PENUMBRA, "record", "-q", "-o", file, *options_of(events), *WHOLE, "--", target("works"), str(PAGES), str(MIB),
+            [PENUMBRA, "record", "-q", "-o", file, *options_of(events), *WHOLE, "--",
+             target("works"), str(PAGES), str(MIB),
              str(MS), "attach"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         recorder.stdout.readline()
-        with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children", encoding="ascii") as children:
+        with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children",
+                  encoding="ascii") as children:
             program = int(children.read().split()[0])
         recorder.kill()
         recorder.wait()
@@ -176,8 +186,10 @@ def killed():
             recorder.stdout.read()
         result = run([PENUMBRA, "recover", file])
         expect(result.returncode == 0, result.stderr.decode())
-        report = json.loads(run([PENUMBRA, "report", "--json", "--quick", "--metric", "allocated", file]).stdout)
-        expect([m["name"] for m in report["metrics"]][:1] == ["allocated"], f"recovered: {report['metrics']}")
+        report = json.loads(run([PENUMBRA, "report", "--json", "--quick", "--metric", "allocated",
+                                 file]).stdout)
+        expect([m["name"] for m in report["metrics"]][:1] == ["allocated"],
+               f"recovered: {report['metrics']}")
 
 
 def phases():
@@ -197,9 +209,11 @@ def timers():
     r = record(["cpu", "malloc", "read"], around=[NOPERF])
     check(r, ["malloc", "read"])
     near(self_of(by(r, "cpu"), "spins"), MS, 0.3 * MS, "ms in spins")
-    result = run([NOPERF, PENUMBRA, "record", "-q", *options_of(["cpu", "page-faults"]), "-o", os.devnull, "--", "true"])
+    result = run([NOPERF, PENUMBRA, "record", "-q", *options_of(["cpu", "page-faults"]), "-o",
+                  os.devnull, "--", "true"])
     said = result.stderr.decode()
-    expect(result.returncode != 0 and "page-faults" in said, f"page faults without perf events: {said}")
+    expect(result.returncode != 0 and "page-faults" in said,
+           f"page faults without perf events: {said}")
 
 
 def budget():
@@ -219,11 +233,13 @@ def attached():
     needs_perf()
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "out.pnb")
-        program = subprocess.Popen([target("works"), str(PAGES), str(MIB), str(MS), "attach"], stdin=subprocess.PIPE,
+        program = subprocess.Popen([target("works"), str(PAGES), str(MIB), str(MS), "attach"],
+                                   stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE)
         program.stdout.readline()
         recorder = subprocess.Popen([PENUMBRA, "record", "-o", file, "-p", str(program.pid),
-                                     *options_of(["cpu", "page-faults"]), *WHOLE], stderr=subprocess.PIPE)
+                                     *options_of(["cpu", "page-faults"]), *WHOLE],
+                                    stderr=subprocess.PIPE)
         # The program goes on when the runtime is in it.
         while "libpenumbra-rt" not in open(f"/proc/{program.pid}/maps", encoding="utf-8").read():
             expect(recorder.poll() is None, "the recording has ended")
@@ -259,10 +275,12 @@ def options():
         result = run([PENUMBRA, "record", *arguments, "-o", os.devnull, "--", "true"])
         said = result.stderr.decode()
         expect(result.returncode != 0 and words in said, f"{arguments}: {result.returncode} {said}")
-    r = Recording([target("works"), "10", "8", "30"], ["-e", f"read=4k,malloc={BYTE_PERIOD},cpu=2ms", *WHOLE])
+    r = Recording([target("works"), "10", "8", "30"],
+                  ["-e", f"read=4k,malloc={BYTE_PERIOD},cpu=2ms", *WHOLE])
     periods = {m["name"]: m["period"] for m in r.report["metrics"]}
     expect(list(periods) == ["cpu", "allocated", "live", "peak", "read"], f"metrics: {periods}")
-    expect(periods == {"cpu": 2000000, "allocated": BYTE_PERIOD, "live": BYTE_PERIOD, "peak": BYTE_PERIOD, "read": 4096},
+    expect(periods == {"cpu": 2000000, "allocated": BYTE_PERIOD, "live": BYTE_PERIOD,
+                       "peak": BYTE_PERIOD, "read": 4096},
            f"periods: {periods}")
 
 
@@ -276,19 +294,25 @@ def metrics():
     """Every view is of one metric, says of which, and names the others."""
     r = record(["cpu", "malloc", "read"])
     first = text("report", r.file)
-    expect("of cpu, every 1 ms" in first and "(--metric allocated)" in first and "(--metric read)" in first, first)
+    expect("of cpu, every 1 ms" in first and "(--metric allocated)" in first
+           and "(--metric read)" in first, first)
     second = text("report", "--metric", "read", r.file)
-    expect("of read" in second and "(--metric cpu)" in second and "(--metric read)" not in second, second)
+    expect("of read" in second and "(--metric cpu)" in second and "(--metric read)" not in second,
+           second)
     live = r.json(["--metric", "live"])
-    expect(not [f for f in live["functions"] if f["self"] and f["name"] == "allocates"], "all was freed")
+    expect(not [f for f in live["functions"] if f["self"] and f["name"] == "allocates"],
+           "all was freed")
     result = run([PENUMBRA, "report", "--metric", "page-faults", r.file])
-    expect(result.returncode and b"it has cpu, allocated, live, peak, read" in result.stderr, result.stderr.decode())
+    expect(result.returncode and b"it has cpu, allocated, live, peak, read" in result.stderr,
+           result.stderr.decode())
     listed = {m["name"]: m for m in r.report["metrics"]}
     expect(listed["read"]["taken"] >= (READ_MIB << 20) / (1 << 16), f"taken: {listed['read']}")
     expect(listed["allocated"]["weight"] == by(r, "malloc")["samples"], "weights")
-    expect("allocates" in text("annotate", "--metric", "allocated", r.file, "allocates"), "annotate")
+    expect("allocates" in text("annotate", "--metric", "allocated", r.file, "allocates"),
+           "annotate")
     overlap = json.loads(text("compare", "--json", "--metric", "allocated", r.file, r.file))
-    expect(overlap["metrics"]["overlap"] > 0.999 if "metrics" in overlap else overlap["overlap"] > 0.999, f"{overlap}")
+    expect(overlap["metrics"]["overlap"] > 0.999 if "metrics" in overlap
+           else overlap["overlap"] > 0.999, f"{overlap}")
     expect("allocates" in text("report", "--dump", r.file), "dump")
     page = os.path.join(r.folder.name, "page.html")
     text("report", "--html", page, "--metric", "read", r.file)
@@ -307,7 +331,8 @@ def merged():
         for event in ("cpu", "malloc", "read"):
             wanted = by(a, event)["samples"] + by(b, event)["samples"]
             for file in files:
-                report = json.loads(text("report", "--json", "--quick", "--metric", OF[event], file))
+                report = json.loads(text("report", "--json", "--quick", "--metric", OF[event],
+                                         file))
                 expect(report["samples"] == wanted, f"{event}: {report['samples']}, not {wanted}")
                 taken = by(a, event)["taken"] + by(b, event)["taken"]
                 expect(report["taken"] == taken, f"{event}: {report['taken']} taken, not {taken}")
@@ -333,5 +358,6 @@ def exported():
         expect(top.returncode != 0 or b"reads" in top.stdout, top.stdout.decode())
 
 
-main({f.__name__: f for f in (sums, calls, threads, begins, forks, executes, killed, phases, timers, budget, attached, options,
+main({f.__name__: f for f in (sums, calls, threads, begins, forks, executes, killed, phases, timers,
+                              budget, attached, options,
                               metrics, merged, exported)})

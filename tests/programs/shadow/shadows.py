@@ -18,7 +18,9 @@ def skip_test(why):
 
 
 def record(command, *options, size="1M", stdin=None, some=True, trigger=TIMES):
-    recording = Recording(command, ["--carrier", "shadow", "--load", "2", *trigger, "--sample-size", size, *options],
+    recording = Recording(command,
+                          ["--carrier", "shadow", "--load", "2", *trigger, "--sample-size", size,
+                           *options],
                           stdin=stdin)
     shadows = recording.report["shadows"]
     expect(not some or shadows["started"] > 0, f"there was no shadow: {shadows}")

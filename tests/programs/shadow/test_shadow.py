@@ -51,7 +51,8 @@ def private(name):
 
 def begin(command, file, *options):
     """A recording that has begun to make shadows: the collector and the program's process."""
-    collector = subprocess.Popen([PENUMBRA, "record", "-q", "-o", file, *SHADOW, *options, "--", *command],
+    collector = subprocess.Popen([PENUMBRA, "record", "-q", "-o", file, *SHADOW, *options, "--",
+                                  *command],
                                  stdout=subprocess.DEVNULL)
     end = time.monotonic() + PATIENCE
     while True:
@@ -60,7 +61,8 @@ def begin(command, file, *options):
             break
         expect(collector.poll() is None and time.monotonic() < end, f"no shadow came: {there}")
         time.sleep(0.01)
-    program = next(pid for pid in there if is_child(pid, collector.pid) and session(pid) == os.getsid(0))
+    program = next(pid for pid in there if is_child(pid, collector.pid)
+                   and session(pid) == os.getsid(0))
     return collector, program
 
 
@@ -92,7 +94,8 @@ def report_of(file):
 
 def bytes_once():
     calls = record([target("shadow_bytes")], size="10M").report["syscalls"]
-    expect(calls["output"].get("write", 0) + calls["input"].get("read", 0) > 0, f"no call was met: {calls}")
+    expect(calls["output"].get("write", 0) + calls["input"].get("read", 0) > 0,
+           f"no call was met: {calls}")
 
 
 def ring():
@@ -102,7 +105,8 @@ def ring():
 
 
 def skip():
-    shadows = record([target("shadow_ring"), "200000"], "--skip-shared-writes", "--no-follow").report["shadows"]
+    shadows = record([target("shadow_ring"), "200000"], "--skip-shared-writes",
+                     "--no-follow").report["shadows"]
     expect(shadows["skipped_writes"] > 0, f"nothing was skipped: {shadows}")
     expect(shadows["ended"]["shared-write"] == 0, f"a write was not skipped: {shadows}")
 
@@ -135,9 +139,11 @@ def guards():
 
 
 def brief():
-    """Whoever ends soon has its shadows counted as ended with it; a thread that ends leaves its process's alone."""
+    """Whoever ends soon has its shadows counted as ended with it; a thread that ends leaves its
+    process's alone."""
     for what in ("processes", "threads"):
-        shadows = record([target("shadow_brief"), what, "60"], "-F", "5000", "--tool", "count").report["shadows"]
+        shadows = record([target("shadow_brief"), what, "60"], "-F", "5000", "--tool",
+                         "count").report["shadows"]
         expect(shadows["ended"]["killed"] == 0, f"{what}: {shadows['ended']}")
 
 
@@ -147,21 +153,24 @@ def threads():
 
 
 def all_threads(command, *options, patience="1s", some=True, trigger=TIMES):
-    recording = record(command, "--threads", "all", "--barrier-timeout", patience, *options, some=False, trigger=trigger)
+    recording = record(command, "--threads", "all", "--barrier-timeout", patience, *options,
+                       some=False, trigger=trigger)
     shadows = recording.report["shadows"]
     there = shadows["threads"]
     if there["gave_up"]["no-events"]:
         skip_test("no perf events here: threads cannot be stopped")
     expect(not some or shadows["started"] > 0, f"there was no shadow: {shadows}")
     gave_up = sum(there["gave_up"].values())
-    expect(there["barriers"] == shadows["started"] + shadows["declined"]["fork"], f"barriers: {shadows}")
+    expect(there["barriers"] == shadows["started"] + shadows["declined"]["fork"],
+           f"barriers: {shadows}")
     expect(gave_up == shadows["declined"]["barrier"], f"given up, but not declined: {shadows}")
     expect(there["scheduled"] <= there["rebuilt"], f"more ran than there were: {there}")
     return recording
 
 
 def until_complete(command, *options):
-    """Of what ends with its program nothing is known: once more, until one shadow has come to its end."""
+    """Of what ends with its program nothing is known: once more, until one shadow has come to its
+    end."""
     end = time.monotonic() + PATIENCE
     while True:
         report = all_threads(command, *options, some=False).report
@@ -181,20 +190,25 @@ def threads_all():
     expect(not any(shadows["ended"][how] for how in ("fault", "signal", "killed")), f"{shadows}")
     expect(not shadows["ended"]["setup"] and shadows["threads"]["switches"] > 0, f"{shadows}")
     expect(calls["unsafe"].get("exit", 0) > 0 and calls["miscellaneous"]["futex"] > 0, f"{calls}")
-    seen = {block["function"] for block in report["blocks"] if block["function"].startswith("work_")}
+    seen = {block["function"] for block in report["blocks"]
+            if block["function"].startswith("work_")}
     expect(len(seen) == 9, f"only {sorted(seen)} ran")
     all_threads([target("shadow_threads")], "--seed", "7", "--tool", "edges")
     alone = until_complete([target("shadow_steady"), "1000"])["shadows"]
-    expect(alone["completed"] <= alone["threads"]["rebuilt"] <= alone["started"] and not alone["threads"]["switches"], f"{alone}")
+    expect(alone["completed"] <= alone["threads"]["rebuilt"] <= alone["started"]
+           and not alone["threads"]["switches"], f"{alone}")
 
 
 def threads_auto():
-    """Shadows have all threads where several run, and one where there is one, or where threads cannot be stopped."""
+    """Shadows have all threads where several run, and one where there is one, or where threads
+    cannot be stopped."""
     there = record([target("shadow_steady"), "2000"]).report["shadows"]["threads"]
-    expect(there["barriers"] == sum(there["gave_up"].values()) == 0, f"barriers for a single thread: {there}")
+    expect(there["barriers"] == sum(there["gave_up"].values()) == 0,
+           f"barriers for a single thread: {there}")
     pool = [target("shadow_pool"), "500"]
     until(pool, lambda shadows: shadows["threads"]["switches"] > 0, "--barrier-timeout", "1s")
-    few = Recording([target("shadow_waits"), "400"], ("--carrier", "shadow", "--tool", "paths", "--budget", "20"))
+    few = Recording([target("shadow_waits"), "400"],
+                    ("--carrier", "shadow", "--tool", "paths", "--budget", "20"))
     few = few.report["shadows"]
     asked = few["threads"]["barriers"] + sum(few["threads"]["gave_up"].values())
     expect(asked >= few["started"] > 0, f"a long shadow was risked with one thread: {few}")
@@ -202,14 +216,17 @@ def threads_auto():
     expect(there["barriers"] == 0, f"barriers without being asked for: {there}")
     noperf = os.path.join(os.environ["HARNESS_TARGETS"], "noperf")
     shadows = Recording([target("shadow_pool"), "400"], SHADOW, around=[noperf]).report["shadows"]
-    expect(shadows["started"] > 0 and not shadows["declined"]["barrier"] and not shadows["threads"]["barriers"], f"{shadows}")
+    expect(shadows["started"] > 0 and not shadows["declined"]["barrier"]
+           and not shadows["threads"]["barriers"], f"{shadows}")
 
 
 def threads_leave():
-    """Of the thread that was interrupted nothing is left in the shadow, not even its memory: the others go on."""
+    """Of the thread that was interrupted nothing is left in the shadow, not even its memory: the
+    others go on."""
     end = time.monotonic() + PATIENCE
     while True:
-        shadows = all_threads([target("shadow_leaving")], "--skip-shared-writes", "--sample-size", "10M",
+        shadows = all_threads([target("shadow_leaving")], "--skip-shared-writes", "--sample-size",
+                              "10M",
                               some=False).report["shadows"]
         expect(not shadows["ended"]["killed"] and not shadows["ended"]["fault"], f"{shadows}")
         if shadows["skipped_writes"]:
@@ -217,19 +234,23 @@ def threads_leave():
         expect(time.monotonic() < end, f"no shadow came behind the end of a thread: {shadows}")
 
 
-SLEEPS = {"clock_nanosleep", "poll", "pselect6", "epoll_wait", "futex", "rt_sigtimedwait", "read", "recvfrom"}
+SLEEPS = {"clock_nanosleep", "poll", "pselect6", "epoll_wait", "futex", "rt_sigtimedwait", "read",
+          "recvfrom"}
 
 
 def sleepers():
-    """Who sleeps in a system call is not woken, whatever the call: the program counts what ended early."""
+    """Who sleeps in a system call is not woken, whatever the call: the program counts what ended
+    early."""
     there = all_threads([target("shadow_sleepers")]).report["shadows"]["threads"]
     expect(there["asleep"] > 0, f"nobody slept: {there}")
     calls = there["asleep_in"]
-    expect(sum(calls.values()) == there["asleep"] and not set(calls) - SLEEPS, f"others slept: {there}")
+    expect(sum(calls.values()) == there["asleep"] and not set(calls) - SLEEPS,
+           f"others slept: {there}")
 
 
 def listener():
-    """A thread that waits for input sleeps on in a shadow, and the other one goes on to the shadow's end."""
+    """A thread that waits for input sleeps on in a shadow, and the other one goes on to the
+    shadow's end."""
     end = time.monotonic() + PATIENCE
     while True:
         shadows = all_threads([target("shadow_sleepers"), "listens"]).report["shadows"]
@@ -243,21 +264,25 @@ def schedule_of(seed):
     the functions that were called tell it."""
     end = time.monotonic() + PATIENCE
     while True:
-        report = all_threads([target("shadow_order")], "--seed", seed, "--load", "0.001", "--no-randomize", some=False,
+        report = all_threads([target("shadow_order")], "--seed", seed, "--load", "0.001",
+                             "--no-randomize", some=False,
                              trigger=("-e", "page-faults", "-c", "1500")).report
         if report["shadows"]["ended"]["exit"]:
             break
         expect(time.monotonic() < end, f"no shadow came to its end: {report['shadows']}")
     there = report["shadows"]["threads"]
-    expect(report["shadows"]["started"] == 1 and there["scheduled"] == there["rebuilt"] == 9, f"{report['shadows']}")
-    order = sorted(block["function"] for block in report["blocks"] if re.fullmatch(r"at_\d_\d", block["function"]))
+    expect(report["shadows"]["started"] == 1 and there["scheduled"] == there["rebuilt"] == 9,
+           f"{report['shadows']}")
+    order = sorted(block["function"] for block in report["blocks"]
+                   if re.fullmatch(r"at_\d_\d", block["function"]))
     expect([name[3] for name in order] == list("01234567"), f"not one after the other: {order}")
     expect(sorted(name[5] for name in order) == list("01234567"), f"not each once: {order}")
     return order
 
 
 def threads_seed():
-    """The seed decides: the same order in another copy of the same moment, another one with another seed."""
+    """The seed decides: the same order in another copy of the same moment, another one with another
+    seed."""
     first = schedule_of("1")
     expect(schedule_of("1") == first, f"not {first} again")
     expect(schedule_of("2") != first, f"{first} with another seed")
@@ -266,28 +291,37 @@ def threads_seed():
 def no_events():
     """Where perf events are refused no thread can be stopped: no shadow, and it is said why."""
     noperf = os.path.join(os.environ["HARNESS_TARGETS"], "noperf")
-    report = Recording([target("shadow_pool"), "400"], [*SHADOW, "--threads", "all"], around=[noperf]).report
+    report = Recording([target("shadow_pool"), "400"], [*SHADOW, "--threads", "all"],
+                       around=[noperf]).report
     shadows = report["shadows"]
-    expect(shadows["started"] == 0 and shadows["threads"]["gave_up"]["no-events"] == shadows["declined"]["barrier"] > 0,
+    expect(shadows["started"] == 0
+           and shadows["threads"]["gave_up"]["no-events"] == shadows["declined"]["barrier"] > 0,
            f"{shadows}")
 
 
 def threads_dropped():
-    """Of a program that has dropped its rights /proc does not tell where threads are: one thread then, or no shadow and why."""
+    """Of a program that has dropped its rights /proc does not tell where threads are: one thread
+    then, or no shadow and why."""
     command = [os.path.join(os.environ["HARNESS_TARGETS"], "dropped"), "works", "600"]
     shadows = all_threads(command, some=False).report["shadows"]
-    expect(shadows["started"] == 0 and shadows["threads"]["gave_up"]["rights"] == shadows["declined"]["barrier"] > 0, f"{shadows}")
+    expect(shadows["started"] == 0
+           and shadows["threads"]["gave_up"]["rights"] == shadows["declined"]["barrier"] > 0,
+           f"{shadows}")
     text, _ = said(command, *SHADOW, "--threads", "all")
-    expect(text.count("the program has dropped its rights") == 1 and "--threads one" in text, f"it is not said: {text}")
+    expect(text.count("the program has dropped its rights") == 1 and "--threads one" in text,
+           f"it is not said: {text}")
     # Not risked within a budget, but for the first one.
-    for options in (["--carrier", "shadow", "--load", "2", *TIMES], ["--carrier", "shadow", "--budget", "30%", *TIMES]):
+    for options in (["--carrier", "shadow", "--load", "2", *TIMES],
+                    ["--carrier", "shadow", "--budget", "30%", *TIMES]):
         shadows = Recording(command, options).report["shadows"]
         gave_up = shadows["threads"]["gave_up"]
-        expect(shadows["started"] > 0 and sum(gave_up.values()) == gave_up["rights"] <= 1, f"{options}: {shadows}")
+        expect(shadows["started"] > 0 and sum(gave_up.values()) == gave_up["rights"] <= 1,
+               f"{options}: {shadows}")
 
 
 def sandboxed():
-    """Where a system call would end the program no trigger makes one, and it is said why there is no shadow."""
+    """Where a system call would end the program no trigger makes one, and it is said why there is
+    no shadow."""
     command = [os.path.join(os.environ["HARNESS_TARGETS"], "sandbox")]
     for options in ([], ["--threads", "all"], ["--log-input"]):
         shadows = record(command, *options, "--no-follow", some=False).report["shadows"]
@@ -304,13 +338,15 @@ def threads_deaf():
 
 
 def complete():
-    """Without system calls all that a shadow is asked for is what it does, and some blocks more at most."""
+    """Without system calls all that a shadow is asked for is what it does, and some blocks more at
+    most."""
     for size in (1000, 12345, 5000000):
         report = record([target("shadow_steady"), "3000"], "--tool", "count", size=str(size)).report
         shadows = report["shadows"]
         whole = shadows["ended"]["complete"]
         ends = {name for name, count in shadows["ended"].items() if count}
-        expect(ends <= {"complete", "program-ended", "system-call", "exit", "fault"}, f"other ends: {ends}")
+        expect(ends <= {"complete", "program-ended", "system-call", "exit", "fault"},
+               f"other ends: {ends}")
         expect(whole > 0, f"none was complete: {shadows}")
         least, most = whole * size, shadows["started"] * (size + MORE)
         expect(least <= shadows["instructions"] <= most,
@@ -331,17 +367,20 @@ def cold():
 
 
 def reading():
-    """The program reads on while a shadow begins; what that reads is what comes where it was forked."""
+    """The program reads on while a shadow begins; what that reads is what comes where it was
+    forked."""
     report = record([target("shadow_reading"), "100"], "--tool", "blocks", size="300k").report
     functions = {f["name"]: f["total"] for f in report["functions"]}
     whole, read = report["shadows"]["ended"]["complete"], report["syscalls"]["input"].get("read", 0)
-    expect(whole > 1 and read > 2 * whole and functions.get("told_right"), f"hardly anything was read: {report['shadows']}")
+    expect(whole > 1 and read > 2 * whole and functions.get("told_right"),
+           f"hardly anything was read: {report['shadows']}")
     expect(not functions.get("told_wrong"), f"a shadow has read something else: {functions}")
 
 
 def halting_record(command, profile, *options):
     """A recording whose collector stands still most of the time: its report."""
-    collector = subprocess.Popen([PENUMBRA, "record", "-q", "-o", profile, *SHADOW, *options, "--", *command])
+    collector = subprocess.Popen([PENUMBRA, "record", "-q", "-o", profile, *SHADOW, *options, "--",
+                                  *command])
     end = time.monotonic() + PATIENCE
     while collector.poll() is None and time.monotonic() < end:
         collector.send_signal(signal.SIGSTOP)
@@ -354,7 +393,8 @@ def halting_record(command, profile, *options):
 
 
 def room():
-    """Storage runs short while the collector stands still: shadows wait for it, their time is nobody's."""
+    """Storage runs short while the collector stands still: shadows wait for it, their time is
+    nobody's."""
     work = ("import ast, decimal, difflib, inspect, json, re, tarfile\n"
             "for i in range(6):\n"
             "    ast.parse(inspect.getsource(tarfile)), json.loads(json.dumps(list(range(20000))))\n"
@@ -365,7 +405,8 @@ def room():
         # They wait for half a second only, which on a busy machine is not always enough.
         while whole < 5 or early > whole / 4:
             expect(time.monotonic() < end, f"{whole} were complete, {early} ended early")
-            ended = halting_record([sys.executable, "-c", work], os.path.join(folder, "out.pnb"), "--tool", "results",
+            ended = halting_record([sys.executable, "-c", work], os.path.join(folder, "out.pnb"),
+                                   "--tool", "results",
                                    "--sample-size", "20M")["shadows"]["ended"]
             whole, early = whole + ended["complete"], early + ended["engine"] + ended["fault"]
 
@@ -379,7 +420,8 @@ def patching():
 
 
 def shared():
-    """What one shadow translates, later ones use: each block is made once, and what is observed adds up."""
+    """What one shadow translates, later ones use: each block is made once, and what is observed
+    adds up."""
     for tool, what in (("paths", "paths"), ("streams", "streams"), ("results", "instructions")):
         # On a machine so busy that whoever translates does not run for two seconds, the code is
         # given up, and made again. A shadow that the program ends with has translated what the
@@ -391,12 +433,13 @@ def shared():
         whole = report["shadows"]["ended"]["complete"]
         expect(whole > 1, f"too few shadows: {report['shadows']}")
         made, counted = report["engine"]["translated"], report["engine"]["latency"]["translation"]["count"]
-        expect(0 < made < 1000 and counted <= 3 * made, f"{tool}: {whole} shadows made them again: {report['engine']}")
+        expect(0 < made < 1000 and counted <= 3 * made,
+               f"{tool}: {whole} shadows made them again: {report['engine']}")
         expect(len(report[what]) > 0, f"{tool}: nothing was observed")
     totals = record([target("shadow_steady"), "2000"], "--tool", "paths").report
     shadows = totals["shadows"]
-    # Of a shadow that ends with the program only its paths are known: all, if it was about to say that it is complete, and
-    # that is some blocks more than the sample size.
+    # Of a shadow that ends with the program only its paths are known: all, if it was about to say
+    # that it is complete, and that is some blocks more than the sample size.
     more = totals["path_totals"]["instructions"] - shadows["instructions"]
     most = (shadows["started"] - shadows["completed"]) * (1000000 + 1000)
     expect(0 <= more <= most, f"{totals['path_totals']}, {shadows}")
@@ -466,7 +509,8 @@ def attach():
             file = f"{name}-{number}.pnb"
             end = time.monotonic() + PATIENCE
             while True:
-                result = run([PENUMBRA, "record", "-q", "-o", file, *SHADOW, "--sample-size", "100k",
+                result = run([PENUMBRA, "record", "-q", "-o", file, *SHADOW, "--sample-size",
+                              "100k",
                               "--duration", "1", "-p", str(program.pid)])
                 expect(result.returncode == 0, f"attaching failed: {result.stderr.decode()}")
                 shadows = report_of(file)["shadows"]
@@ -495,41 +539,53 @@ def text_report(recording):
 
 
 def auto():
-    """Shadows where they are affordable; where one fork takes more than the budget, bursts, and that is said."""
+    """Shadows where they are affordable; where one fork takes more than the budget, bursts, and
+    that is said."""
     options = ["--carrier", "auto", "-F", "1000", "--sample-size", "1M", "--load", "2"]
     few = len(os.sched_getaffinity(0)) < 2
     recording = Recording([target("shadow_heap"), "1", "400"], options)
     small, shadows = recording.report, recording.report["shadows"]
-    expect("budget 1%" in text_report(recording), f"another budget than 1%: {text_report(recording)}")
-    expect(small["carrier"] == "auto" and shadows["burst_length"] == 1000, f"{small['carrier']}: {shadows}")
-    expect(few or shadows["started"] > 0 and shadows["placed"]["shadows"] > 0, f"no shadow: {shadows}")
+    expect("budget 1%" in text_report(recording),
+           f"another budget than 1%: {text_report(recording)}")
+    expect(small["carrier"] == "auto" and shadows["burst_length"] == 1000,
+           f"{small['carrier']}: {shadows}")
+    expect(few or shadows["started"] > 0 and shadows["placed"]["shadows"] > 0,
+           f"no shadow: {shadows}")
     expect(few or small["engine"]["bursts"] == 0, f"bursts where shadows are affordable: {shadows}")
     command, options = [target("shadow_heap"), "128", "1000"], [*options, "--budget", "0.01%"]
     large = Recording(command, [*options, "--tool", "paths"])
     shadows = large.report["shadows"]
-    expect(shadows["started"] == 0 and shadows["placed"]["processors" if few else "memory"] > 0, f"{shadows}")
+    expect(shadows["started"] == 0 and shadows["placed"]["processors" if few else "memory"] > 0,
+           f"{shadows}")
     expect(large.report["engine"]["bursts"] > 0, f"there was no burst: {large.report['engine']}")
     expect("bursts in place" in "".join(large.report["notes"]), f"no note: {large.report['notes']}")
     expect("bursts in place" in text_report(large), "the report does not say so")
-    result = run([PENUMBRA, "record", "-o", large.file, *options, "--tool", "values", "--", *command])
+    result = run([PENUMBRA, "record", "-o", large.file, *options, "--tool", "values", "--",
+                  *command])
     expect(result.returncode == 0 and result.stderr.count(b"bursts in place") == 1,
            f"it is not said once at the end: {result.stderr.decode()}")
     expect(large.json([])["engine"]["bursts"] > 0, "there was no burst that observes values")
-    result = run([PENUMBRA, "record", "-o", large.file, "--carrier", "shadow", "--tool", "paths", "--budget", "0.01%", "--", *command])
-    expect(result.returncode == 0 and result.stderr.count(b"allowed no shadow") == 1, f"it is not said: {result.stderr.decode()}")
+    result = run([PENUMBRA, "record", "-o", large.file, "--carrier", "shadow", "--tool", "paths",
+                  "--budget", "0.01%", "--", *command])
+    expect(result.returncode == 0 and result.stderr.count(b"allowed no shadow") == 1,
+           f"it is not said: {result.stderr.decode()}")
 
 
 def refused():
-    """Why there was no shadow at all is said at once: the kernel refuses to fork, or no trigger came."""
+    """Why there was no shadow at all is said at once: the kernel refuses to fork, or no trigger
+    came."""
     command = [target("shadow_refused"), "1"]
     for options in ([], ["--load", "1"]):
         text, report = said(command, "--carrier", "shadow", *options, *TIMES)
-        expect(report["shadows"]["started"] == 0 and report["shadows"]["declined"]["fork"] > 0, f"{report['shadows']}")
+        expect(report["shadows"]["started"] == 0 and report["shadows"]["declined"]["fork"] > 0,
+               f"{report['shadows']}")
         wanted = "no shadow was made: the kernel refused (Resource temporarily unavailable"
-        expect(text.count(wanted) == 1 and "--carrier burst" in text, f"it is not said once: {text}")
+        expect(text.count(wanted) == 1 and "--carrier burst" in text,
+               f"it is not said once: {text}")
         expect(wanted in "".join(report["notes"]), f"no note: {report['notes']}")
     text, report = said(["true"], "--carrier", "shadow", "-F", "10")
-    expect(report["shadows"]["started"] == 0 and "nothing was sampled" in text, f"it is not said: {text}")
+    expect(report["shadows"]["started"] == 0 and "nothing was sampled" in text,
+           f"it is not said: {text}")
 
 
 def call_table():
@@ -552,19 +608,26 @@ def table():
         with open(header, encoding="utf-8") as f:
             for row in re.finditer(r"^#define __NR_(\w+)\s+(\d+)", f.read(), re.M):
                 found += 1
-                expect(row[1] not in ours or ours[row[1]][0] == int(row[2]), f"{row[1]} is {row[2]}")
+                expect(row[1] not in ours or ours[row[1]][0] == int(row[2]),
+                       f"{row[1]} is {row[2]}")
                 expect(row[1] in ours or int(row[2]) > 462, f"{row[1]} is not in the table")
         break
     expect(found > 300 or not found, "the header was not understood")
 
 
-# What the engine and the shadow itself call; a sleep that strace has met goes on as restart_syscall.
-OWN = {"restart_syscall", "nanosleep", "fcntl", "dup3", "futex", "mmap", "munmap", "mprotect", "mremap", "madvise", "openat", "close", "read", "ioctl",
-       "getrusage", "clock_gettime", "kill", "exit_group", "rt_sigreturn", "getpid", "rt_sigprocmask"}
+# What the engine and the shadow itself call; a sleep that strace has met goes on as
+# restart_syscall.
+OWN = {"restart_syscall", "nanosleep", "fcntl", "dup3", "futex", "mmap", "munmap", "mprotect",
+       "mremap", "madvise", "openat", "close", "read", "ioctl",
+       "getrusage", "clock_gettime", "kill", "exit_group", "rt_sigreturn", "getpid",
+       "rt_sigprocmask"}
 # And before the program's first instruction, which begins when the handler returns.
-PREPARE = OWN | {"getppid", "getpgid", "getsid", "prctl", "open", "getdents64", "fstat", "lseek", "close_range", "write",
-                 "setsid", "sched_setaffinity", "sched_setscheduler", "rt_sigaction", "gettid", "arch_prctl"}
-PASSIVE = {"RUN", "STAT", "STATX", "READ", "SEEK", "CLOSE", "DUP", "OPEN", "MMAP", "UNMAP", "PROTECT", "REMAP", "ADVISE",
+PREPARE = OWN | {"getppid", "getpgid", "getsid", "prctl", "open", "getdents64", "fstat", "lseek",
+                 "close_range", "write",
+                 "setsid", "sched_setaffinity", "sched_setscheduler", "rt_sigaction", "gettid",
+                 "arch_prctl"}
+PASSIVE = {"RUN", "STAT", "STATX", "READ", "SEEK", "CLOSE", "DUP", "OPEN", "MMAP", "UNMAP",
+           "PROTECT", "REMAP", "ADVISE",
            "FCNTL", "ACTION", "PRCTL", "ARCH", "LIMIT", "SELF"}
 
 
@@ -576,8 +639,10 @@ def audit():
     name = private("shadow_loop")  # its shadows live for long enough that strace finds them
     file = name + ".pnb"
     seen = set()
-    collector = subprocess.Popen([PENUMBRA, "record", "-q", "-o", file, *SHADOW, "--sample-size", "100M",
-                                  "--log-input", "--no-follow", "--", name, "5000"], stdout=subprocess.DEVNULL)
+    collector = subprocess.Popen([PENUMBRA, "record", "-q", "-o", file, *SHADOW, "--sample-size",
+                                  "100M",
+                                  "--log-input", "--no-follow", "--", name, "5000"],
+                                 stdout=subprocess.DEVNULL)
     tracers = {}
     while collector.poll() is None:
         for pid in processes(name):
@@ -591,15 +656,19 @@ def audit():
         if not os.path.exists(log):
             continue
         with open(log, encoding="utf-8", errors="replace") as f:
-            calls = [call for call in (re.match(r"(?:\d+\s+)?(\w+)\((.*)", line) for line in f) if call]
+            calls = [call for call in (re.match(r"(?:\d+\s+)?(\w+)\((.*)", line) for line in f)
+                     if call]
         begun = next((i for i, call in enumerate(calls) if call[1] == "rt_sigreturn"), len(calls))
         for i, call in enumerate(calls):
             seen.add(call[1])
             preparing = i < begun
-            expect(call[1] in allowed or preparing and call[1] in PREPARE, f"a shadow called {call[0]}")
+            expect(call[1] in allowed or preparing and call[1] in PREPARE,
+                   f"a shadow called {call[0]}")
             expect(call[1] != "kill" or re.search(r", 0\)", call[0]), f"a shadow called {call[0]}")
-            expect(call[1] != "rt_sigprocmask" or preparing or call[2].startswith("0xffffffff "), f"a shadow called {call[0]}")
-            expect(call[1] != "write" or call[2].split(", ")[1].startswith('"1000'), f"a shadow called {call[0]}")
+            expect(call[1] != "rt_sigprocmask" or preparing or call[2].startswith("0xffffffff "),
+                   f"a shadow called {call[0]}")
+            expect(call[1] != "write" or call[2].split(", ")[1].startswith('"1000'),
+                   f"a shadow called {call[0]}")
             expect(call[1] != "openat" or "O_WRONLY" not in call[0] and "O_RDWR" not in call[0] or
                    "/proc/self/oom_score_adj" in call[0], f"a shadow called {call[0]}")
     print(f"{len(tracers)} shadows, seen: {sorted(seen)}")
@@ -612,7 +681,8 @@ def programs():
     count = "my %h; $h{$_ % 1000} += $_ for 1..600000; print $h{7}"
     loop = "s=0; for ((i = 0; i < 40000; i++)); do ((s += i)); done; echo $s; echo a b | tr a-z A-Z"
     commands = [
-        ["sort", "-n"], ["gzip", "-c"], ["xz", "-T2", "-1", "-c"], ["awk", "{s += $1 * $1} END {print s}"],
+        ["sort", "-n"], ["gzip", "-c"], ["xz", "-T2", "-1", "-c"],
+        ["awk", "{s += $1 * $1} END {print s}"],
         ["perl", "-e", count], ["bash", "-c", loop],
         ["/usr/bin/python3", "-c", "print(sum(i * i for i in range(400000)))"],
         ["lua", "-e", "s = 0 for i = 1, 3e6 do s = s + i % 7 end print(s)"],
@@ -629,20 +699,26 @@ def programs():
 
 
 def options():
-    for wrong in (["--sample-size", "0"], ["--load", "0"], ["--load", "100"], ["--code-cache", "maybe"],
-                  ["--tool", "calls"], ["--length", "5"], ["--threads", "two"], ["--threads", "one", "--seed", "1"],
-                  ["--log-input", "--barrier-timeout", "1ms"], ["--threads", "all", "--barrier-timeout", "10s"]):
+    for wrong in (["--sample-size", "0"], ["--load", "0"], ["--load", "100"],
+                  ["--code-cache", "maybe"],
+                  ["--tool", "calls"], ["--length", "5"], ["--threads", "two"],
+                  ["--threads", "one", "--seed", "1"],
+                  ["--log-input", "--barrier-timeout", "1ms"],
+                  ["--threads", "all", "--barrier-timeout", "10s"]):
         result = run([PENUMBRA, "record", "--carrier", "shadow", *wrong, "--", "true"])
         expect(result.returncode == 2 and result.stderr, f"{wrong} was taken")
     for wrong in (["--tool", "calls"], ["--tool", "stacks"], ["-p", str(os.getpid())]):
-        result = run([PENUMBRA, "record", "--carrier", "auto", *wrong] + (["true"] if wrong[0] != "-p" else []))
+        result = run([PENUMBRA, "record", "--carrier", "auto",
+                      *wrong] + (["true"] if wrong[0] != "-p" else []))
         expect(result.returncode == 2 and (b"burst" in result.stderr or b"exact" in result.stderr),
                f"{wrong} was taken: {result.stderr.decode()}")
     for wrong in (["--threads", "all"], ["-e", "malloc"], ["-p", str(os.getpid())]):
         result = run([PENUMBRA, "record", "--carrier", "shadow", "--log-input", *wrong] +
                      (["true"] if wrong[0] != "-p" else []))
-        expect(result.returncode != 0 and b"--log-input" in result.stderr, f"{wrong} was taken: {result.stderr}")
-    for alone in (["--log-input"], ["--load", "1"], ["--sample-size", "1M"], ["--skip-shared-writes"], ["--threads", "all"],
+        expect(result.returncode != 0 and b"--log-input" in result.stderr,
+               f"{wrong} was taken: {result.stderr}")
+    for alone in (["--log-input"], ["--load", "1"], ["--sample-size", "1M"],
+                  ["--skip-shared-writes"], ["--threads", "all"],
                   ["--seed", "1"]):
         result = run([PENUMBRA, "record", *alone, "--", "true"])
         expect(result.returncode == 2 and b"shadow" in result.stderr, f"{alone} was taken")

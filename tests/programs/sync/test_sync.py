@@ -26,7 +26,8 @@ def record(name, *arguments, event, options=WHOLE, report=()):
 def share(recording, function, what="self"):
     """Of all nodes whose innermost or any frame is the function: their part of the whole."""
     whole = recording.samples()
-    return sum(f[what] for f in recording.report["functions"] if f["name"] == function) / max(1, whole)
+    return sum(f[what] for f in recording.report["functions"]
+               if f["name"] == function) / max(1, whole)
 
 
 def heap_of(recording, function):
@@ -90,7 +91,8 @@ def malloc_exact():
 
 
 def malloc_workers():
-    """The cost is a share of the CPU time of all threads, also of those that have not ended when the process does."""
+    """The cost is a share of the CPU time of all threads, also of those that have not ended when
+    the process does."""
     recording = record("workers", event="malloc=1k")
     expect(recording.report["cpu_ns"] > 200e6, f"{recording.report['cpu_ns']} ns of CPU time")
 
@@ -105,7 +107,8 @@ def malloc_bound():
     r = record("bound", "100000", event="malloc=64k", options=())
     bytes_all = r.samples() * r.report["period"] / (400000 * 65536)
     near(bytes_all, 1, 0.03, "part of the bytes")
-    expect(r.report["taken"] < 0.5 * r.samples(), f"{r.report['taken']} samples of {r.samples()} periods")
+    expect(r.report["taken"] < 0.5 * r.samples(),
+           f"{r.report['taken']} samples of {r.samples()} periods")
     for name, wanted in (("often", 0.75), ("seldom", 0.25)):
         near(share(r, name, "total"), wanted, 2.5 / r.report["taken"] ** 0.5, f"share of {name}")
     expect(said(r, "stood for"), f"not said: {r.report['notes']}")
@@ -125,7 +128,8 @@ def io_bound():
     for event in ("read=2", "write=2"):
         r = record("trickle", "400000", event=event, options=())
         near(share(r, "main", "total") * r.samples(), 200000, 6000, "periods")
-        expect(r.report["taken"] < 0.5 * r.samples(), f"{r.report['taken']} samples of {r.samples()} periods")
+        expect(r.report["taken"] < 0.5 * r.samples(),
+               f"{r.report['taken']} samples of {r.samples()} periods")
         expect(said(r, "stood for"), f"not said: {r.report['notes']}")
 
 
@@ -230,7 +234,8 @@ def malloc_preloaded():
 
 
 def malloc_stress():
-    """Every block is freed in the end, by whichever thread: hardly anything of the program's is live."""
+    """Every block is freed in the end, by whichever thread: hardly anything of the program's is
+    live."""
     for event in ("malloc=32", "malloc=4k"):
         r = record("stress", event=event)
         expect(r.profiled.stdout == b"0\n", f"{r.profiled.stdout}")
@@ -312,7 +317,8 @@ def free_port():
 def serve(event, folder):
     port = free_port()
     out = os.path.join(folder, "redis.pnb")
-    server = subprocess.Popen([PENUMBRA, "record", "-q", "-o", out, "-e", event, "--", "redis-server",
+    server = subprocess.Popen([PENUMBRA, "record", "-q", "-o", out, "-e", event, "--",
+                               "redis-server",
                                "--port", str(port), "--save", "", "--dir", folder],
                               stdout=subprocess.DEVNULL)
     client = ["redis-cli", "-p", str(port)]
@@ -387,7 +393,8 @@ def phase_limits():
     expect(len(r.report["phases"]) == 255, "255 phases at most")
     expect(r.report["processes"][0]["phases_refused"] == 745, "refused")
     r = record("phases", "deep", event="cpu")
-    expect(len(r.report["phases"]) == 64 and r.report["processes"][0]["phases_refused"] == 36, "depth")
+    expect(len(r.report["phases"]) == 64 and r.report["processes"][0]["phases_refused"] == 36,
+           "depth")
     r = record("phases", "names", event="cpu")
     names = [p["name"] for p in r.report["phases"]]
     expect(len(names) == 5 and names[0] == "" and names[2] == "a/b" and len(names[4]) == 4096,
@@ -445,7 +452,8 @@ def header():
                     if "-static" in kind or "-static-pie" in kind:
                         continue
                     out = folder + "/out.pnb"
-                    expect(run([PENUMBRA, "record", "-q", "-o", out, program]).returncode == 3, "status")
+                    expect(run([PENUMBRA, "record", "-q", "-o", out, program]).returncode == 3,
+                           "status")
                     report = run([PENUMBRA, "report", "--quick", "--by-phase", out]).stdout.decode()
                     expect("paused    once" in report, f"{compiler} {language} {kind}: not found")
     expect(built >= 2, "no compiler")

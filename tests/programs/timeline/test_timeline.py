@@ -43,10 +43,13 @@ def check_sums(report):
     t = report["timeline"]
     expect(abs(sum(t["samples"]) - report["samples"]) < 1 + len(t["samples"]) / 1000, "sum of all")
     for f in t["functions"]:
-        selves = sum(g["self"] for g in report["functions"] if (g["name"], g["image"]) == (f["name"], f["image"]))
-        expect(abs(sum(f["samples"]) - selves) < 1 + len(t["samples"]) / 1000, f"sum of {f['name']}: {selves}")
+        selves = sum(g["self"] for g in report["functions"]
+                     if (g["name"], g["image"]) == (f["name"], f["image"]))
+        expect(abs(sum(f["samples"]) - selves) < 1 + len(t["samples"]) / 1000,
+               f"sum of {f['name']}: {selves}")
     for i, weight in enumerate(t["samples"]):
-        expect(abs(sum(thread["samples"][i] for thread in t["threads"]) - weight) < 0.01 * (1 + len(t["threads"])),
+        expect(abs(sum(thread["samples"][i]
+                       for thread in t["threads"]) - weight) < 0.01 * (1 + len(t["threads"])),
                "sum of threads")
 
 
@@ -87,7 +90,8 @@ def parts():
         part = r.json(["--time", f"{first:.6f}..{last:.6f}s", "--timeline"])
         expect(part["samples"] > 0.4 * own(r.report, name), f"{name}: {part['samples']}")
         expect(own(part, name) > 0.95 * part["samples"], f"in {name}'s turn: {part['functions']}")
-        expect(part["from_ns"] == part["timeline"]["from_ns"] and part["duration_ns"] > 0, "from_ns")
+        expect(part["from_ns"] == part["timeline"]["from_ns"] and part["duration_ns"] > 0,
+               "from_ns")
         check_sums(part)
     for bad in ("5", "2..1", "a..b", "100%..", "1..2x", "1000..1001"):
         result = run([PENUMBRA, "report", "--time", bad, r.file])
@@ -138,7 +142,8 @@ def phases():
     for phase, name in zip("abc", ("alpha", "beta", "gamma_")):
         part = r.json(["--phase", phase, "--timeline"])
         check_sums(part)
-        halves = [middle(samples, 0.5) for samples in (part["timeline"]["samples"], function(part, name))]
+        halves = [middle(samples, 0.5)
+                  for samples in (part["timeline"]["samples"], function(part, name))]
         expect(abs(halves[0] - halves[1]) < 20, f"{phase}: {halves}")
 
 
@@ -146,18 +151,21 @@ def after():
     """The record of what is in no phase is made before the first sample, and used after the phase."""
     for options in (("-F", "997"), ("-e", "wall", "-F", "199")):
         r = record("after", options=options)
-        expect(not any("damage" in note for note in r.report["notes"]), f"{options}: {r.report['notes']}")
+        expect(not any("damage" in note for note in r.report["notes"]),
+               f"{options}: {r.report['notes']}")
         check_sums(r.report)
         for name in ("alpha", "beta", "gamma_"):
             expect(sum(function(r.report, name)) > 30, f"{options}: {name}")
 
 
 def killed():
-    """The program, or the collector: what there is is in order, and at most the last sample has no time."""
+    """The program, or the collector: what there is is in order, and at most the last sample has no
+    time."""
     for victim in ("program", "collector"):
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "out.pnb")
-            process = subprocess.Popen([PENUMBRA, "record", "-q", "-F", "4999", "-o", file, "--", target("turns"), "order",
+            process = subprocess.Popen([PENUMBRA, "record", "-q", "-F", "4999", "-o", file, "--",
+                                        target("turns"), "order",
                                         "600"])
             children = f"/proc/{process.pid}/task/{process.pid}/children"
             deadline = time.monotonic() + 100
@@ -167,7 +175,8 @@ def killed():
                 result = run([PENUMBRA, "report", "--json", "--quick", "--timeline", file])
                 if result.returncode == 0:
                     report = json.loads(result.stdout)
-                    if any(f["name"] == "beta" and sum(f["samples"]) > 200 for f in report["timeline"]["functions"]):
+                    if any(f["name"] == "beta" and sum(f["samples"]) > 200
+                           for f in report["timeline"]["functions"]):
                         break
             with open(children, encoding="ascii") as f:
                 program = int(f.read().split()[0])
@@ -178,7 +187,8 @@ def killed():
             result = run([PENUMBRA, "report", "--json", "--quick", "--timeline", file])
             expect(result.returncode == 0, result.stderr.decode())
             report = json.loads(result.stdout)
-            expect(not any("damage" in note for note in report["notes"]), f"{victim}: {report['notes']}")
+            expect(not any("damage" in note for note in report["notes"]),
+                   f"{victim}: {report['notes']}")
             expect(abs(sum(report["timeline"]["samples"]) - report["samples"]) < 4, "sums")
             check_order(report, "alpha", "beta")
 
@@ -202,17 +212,21 @@ def refused():
     exact = Recording([target("turns"), "order", "1"], ["--exact", "--tool", "calls"])
     result = run([PENUMBRA, "report", "--time", "0..50%", exact.file])
     expect(result.returncode == 2 and b"engine" in result.stderr, f"whole runs: {result.stderr}")
-    r = Recording([sys.executable, "-c", "x = [bytes(200000) for i in range(1000)]"], ["-e", "malloc"])
+    r = Recording([sys.executable, "-c", "x = [bytes(200000) for i in range(1000)]"],
+                  ["-e", "malloc"])
     result = run([PENUMBRA, "report", r.file])
     expect(b"live" in result.stdout, f"all of it: {result.stdout}")
     result = run([PENUMBRA, "report", "--time", "0..1000", r.file])
     expect(result.returncode == 0 and b"live" not in result.stdout, f"of a part: {result.stdout}")
     part = r.json(["--time", "0..1000"])
-    expect(part["duration_ns"] == r.report["duration_ns"], f"{part['duration_ns']} of {r.report['duration_ns']}")
-    expect(b'"heap"' in run([PENUMBRA, "report", "--json", r.file]).stdout and '"heap"' not in json.dumps(part), "heap")
+    expect(part["duration_ns"] == r.report["duration_ns"],
+           f"{part['duration_ns']} of {r.report['duration_ns']}")
+    expect(b'"heap"' in run([PENUMBRA, "report", "--json", r.file]).stdout
+           and '"heap"' not in json.dumps(part), "heap")
     for command in (["report"], ["export", "-f", "folded"]):
         result = run([PENUMBRA, *command, "--metric", "live", "--time", "0..1000", r.file])
-        expect(result.returncode == 2 and b"--metric live" in result.stderr, f"{command}: {result.stderr}")
+        expect(result.returncode == 2 and b"--metric live" in result.stderr,
+               f"{command}: {result.stderr}")
 
 
 def exported():
@@ -220,23 +234,28 @@ def exported():
     t = r.report["timeline"]
     beta = function(r.report, "beta")
     first, last = (middle(beta, share) * t["width_ns"] / 1e9 for share in (0.2, 0.8))
-    result = run([PENUMBRA, "export", "--quick", "-f", "folded", "--time", f"{first:.6f}..{last:.6f}", r.file])
+    result = run([PENUMBRA, "export", "--quick", "-f", "folded", "--time",
+                  f"{first:.6f}..{last:.6f}", r.file])
     expect(result.returncode == 0, result.stderr.decode())
     lines = [line.rsplit(" ", 1) for line in result.stdout.decode().splitlines()]
     whole = sum(int(count) for _, count in lines)
-    expect(sum(int(count) for stack, count in lines if "beta" in stack) > 0.95 * whole > 100, f"{lines}")
+    expect(sum(int(count) for stack, count in lines if "beta" in stack) > 0.95 * whole > 100,
+           f"{lines}")
 
 
 def text():
     """Rows of blocks, or plain ASCII where the terminal is not of UTF-8."""
     r = record("order")
-    for locale, levels, edge in (("C.UTF-8", " \u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588", "\u2502"),
+    for locale, levels, edge in (("C.UTF-8", " \u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588",
+                                  "\u2502"),
                                  ("C", " .:-=+*%#", "|")):
-        result = run([PENUMBRA, "report", "--timeline", "--no-inline", r.file], env={**os.environ, "LC_ALL": locale})
+        result = run([PENUMBRA, "report", "--timeline", "--no-inline", r.file],
+                     env={**os.environ, "LC_ALL": locale})
         out = result.stdout.decode()
         expect(result.returncode == 0, result.stderr.decode())
         expect(edge != "|" or out.isascii(), out)
-        rows = {line.split()[1]: line for line in out.splitlines() if "%" in line and line.rstrip().endswith(edge)}
+        rows = {line.split()[1]: line for line in out.splitlines() if "%" in line
+                and line.rstrip().endswith(edge)}
         centre = {}
         for name in ("alpha", "beta", "gamma_"):
             expect(len(rows[name]) <= 100, f"{len(rows[name])} columns")
@@ -246,4 +265,5 @@ def text():
         expect(centre["alpha"] < centre["beta"] < centre["gamma_"], f"{centre}")
 
 
-main({f.__name__: f for f in (order, parts, waits, thread, fork, phases, after, killed, off, refused, exported, text)})
+main({f.__name__: f for f in (order, parts, waits, thread, fork, phases, after, killed, off,
+                              refused, exported, text)})

@@ -25,7 +25,8 @@ def calls_of(node):
 def check_deep():
     """A tree too deep for parsers that recurse."""
     recording = Recording([target("figure1"), "deep"], ("-F", "1999"), report=("--depth", "100"))
-    text = harness.run([harness.PENUMBRA, "report", "--tree", "--no-fold", "--ascii", "--depth", "1000000",
+    text = harness.run([harness.PENUMBRA, "report", "--tree", "--no-fold", "--ascii", "--depth",
+                        "1000000",
                         recording.file]).stdout.decode()
     calls = {m[1]: int(m[2]) for m in
              re.finditer(r"(?:- |  )([ab]) \(1 [^\n]*\n[^\n]* c \((\d+) ", text)}
@@ -56,15 +57,19 @@ def check_figure1(mode, calls_factor=1):
 
 
 def check_calls(sampled):
-    """The exact calls of a run that does less in each: where one costs much, the sampled ones agree."""
+    """The exact calls of a run that does less in each: where one costs much, the sampled ones
+    agree."""
     with tempfile.TemporaryDirectory() as folder:
         exact = os.path.join(folder, "exact.pnb")
-        made = harness.run([harness.PENUMBRA, "record", "-q", "--exact", "--tool", "calls", "-o", exact,
+        made = harness.run([harness.PENUMBRA, "record", "-q", "--exact", "--tool", "calls", "-o",
+                            exact,
                             target("figure1"), "short"])
         expect(made.returncode == 0, f"exact: {made.stderr.decode()}")
-        text = harness.run([harness.PENUMBRA, "compare", "--json", "--by", "call", exact, sampled]).stdout
+        text = harness.run([harness.PENUMBRA, "compare", "--json", "--by", "call", exact,
+                            sampled]).stdout
         expensive = json.loads(text)["expensive"]
-        expect(expensive["contexts"] >= 4 and expensive["agreement"] == 100, f"compare: {expensive}")
+        expect(expensive["contexts"] >= 4 and expensive["agreement"] == 100,
+               f"compare: {expensive}")
         expect(expensive["perfect"] == expensive["sampled"] >= 8, f"compare: {expensive}")
 
 
@@ -106,10 +111,13 @@ def test_jumps():
     recording = Recording([target("jumps")], FAST)
     report = recording.report
     expect(any(f["calls"] for f in report["functions"]), "no call was counted")
-    # A context begins where makecontext says: swapcontext called in it is in stacks that are complete.
+    # A context begins where makecontext says: swapcontext called in it is in stacks that are
+    # complete.
     within = recording.total("body")
-    expect(recording.total("__start_context") >= within > 20, f"{within} samples in contexts, without their root")
-    expect(report["truncated"] < 0.02 * report["samples"], f"{report['truncated']} of {report['samples']} are truncated")
+    expect(recording.total("__start_context") >= within > 20,
+           f"{within} samples in contexts, without their root")
+    expect(report["truncated"] < 0.02 * report["samples"],
+           f"{report['truncated']} of {report['samples']} are truncated")
 
 
 def test_unwinds():
@@ -121,9 +129,11 @@ def test_returns():
     recording = Recording([target("returns"), "5000"], FAST, report=("--depth", "20"))
     report = recording.report
     expect(recording.samples() > 300, f"{recording.samples()} samples: too short")
-    expect(any(f["name"] == "down" and f["calls"] > 1000 for f in report["functions"]), "no trampoline was used")
+    expect(any(f["name"] == "down" and f["calls"] > 1000 for f in report["functions"]),
+           "no trampoline was used")
     unsafe = report["dropped"]["trampoline"]
-    expect(unsafe <= recording.samples() // 1000, f"{unsafe} of {recording.samples()} samples were unsafe")
+    expect(unsafe <= recording.samples() // 1000,
+           f"{unsafe} of {recording.samples()} samples were unsafe")
     strange = {f["name"]: f["total"] for f in report["functions"] if f["self"]}
     expect(strange.get("down", 0) > 0.9 * recording.samples(), f"samples are in {strange}")
 
@@ -157,7 +167,8 @@ def test_twice():
 
 def test_hosts():
     hosts = {"JNI_CreateJavaVM": "Java", "node_module_register": "V8", "coreclr_initialize": ".NET",
-             "caml_startup": "OCaml", "hs_free_stable_ptr": "GHC", "GHCRTS": "GHC", "scm_boot_guile": "Guile",
+             "caml_startup": "OCaml", "hs_free_stable_ptr": "GHC", "GHCRTS": "GHC",
+             "scm_boot_guile": "Guile",
              "__tsan_init": "sanitizer", "__wine_main": "Wine"}
     for symbol, word in hosts.items():
         recording = Recording([target("host-" + symbol)], FAST)
@@ -170,7 +181,8 @@ def test_hosts():
         recording = Recording([target("host-" + symbol), "60"], FAST)
         work = [f["calls"] for f in recording.report["functions"] if f["name"] == "work"]
         # Those at the start are not, until the collector has compiled the program's table.
-        expect(len(work) == 1 and 30 < work[0] <= 60, f"{symbol}: work was called {work} times: {notes(recording)!r}")
+        expect(len(work) == 1 and 30 < work[0] <= 60,
+               f"{symbol}: work was called {work} times: {notes(recording)!r}")
 
 
 SOURCES = {

@@ -12,7 +12,8 @@ from harness import Recording, expect, main, target  # noqa: E402
 
 
 def record(command, options=(), rate="10000", stdin=None):
-    return Recording(command, ["--tool", "values", "--every", "1", "-F", rate, *options], stdin=stdin)
+    return Recording(command, ["--tool", "values", "--every", "1", "-F", rate, *options],
+                     stdin=stdin)
 
 
 def had_bursts(recording):
@@ -48,7 +49,8 @@ def bias():
     if bursts < 100:
         return  # a machine that hardly runs says nothing
     expect(len(counts) == 10, f"{len(counts)} instructions of ten were observed")
-    # A burst observes 4 of 10; what is left of the bias is less than 2% (tests/unit/tuples/test_bias.c).
+    # A burst observes 4 of 10; what is left of the bias is less than 2%
+    # (tests/unit/tuples/test_bias.c).
     most = 5 * math.sqrt(bursts * 0.4 * 0.6) + 0.03 * 0.4 * bursts
     for offset, count in sorted(counts.items()):
         expect(abs(count - 0.4 * bursts) <= most,
@@ -69,16 +71,19 @@ def phases():
         print(f"SKIP: of so few bursts, {bursts:.0f}, many are of the time when all code is new")
         sys.exit(77)
     fast = sum(count for offset, count in counts.items() if offset >= places["fast"]) / (4 * bursts)
-    # 5 standard deviations of a half; what is left of the bias, bursts that stay near while code is made included.
+    # 5 standard deviations of a half; what is left of the bias, bursts that stay near while code is
+    # made included.
     expect(abs(fast - 0.5) <= 5 * 0.5 / math.sqrt(bursts) + 0.05,
            f"{fast:.1%} of {bursts:.0f} bursts were of the fast half")
 
 
 def seldom():
-    """Bursts at half of so many triggers take more than their share, and there are fewer; not where --every says how many."""
+    """Bursts at half of so many triggers take more than their share, and there are fewer; not where
+    --every says how many."""
     share = []
     for options in ((), ("--every", "2")):
-        report = Recording([own("phases"), "1500000"], ["--tool", "values", "-F", "20000", *options]).report
+        report = Recording([own("phases"), "1500000"],
+                           ["--tool", "values", "-F", "20000", *options]).report
         share.append(report["engine"]["bursts"] / report["taken"])
     expect(share[0] < 0.3 and share[1] > 0.4, f"bursts of a sample: {share}")
 
@@ -87,7 +92,8 @@ def share(rows, place, kind, value):
     """(share, observations) of the value."""
     row = rows.get((place, kind))
     expect(row is not None, f"no {kind} at {place:x}")
-    return next((v["share"] for v in row["values"] if int(v["value"], 16) == value), 0), row["observed"]
+    return next((v["share"] for v in row["values"] if int(v["value"], 16) == value),
+                0), row["observed"]
 
 
 def known():
@@ -97,12 +103,14 @@ def known():
     rows, places = observed(recording, own("known")), symbols(own("known"))
     always = [("v_constant", "result", 10), ("v_constant", "loaded", 10),
               ("v_constant", "address", places["constant"]), ("v_half", "result", 5),
-              ("v_double", "result double", 0x4014000000000000), ("v_float", "result float", 0x40100000)]
+              ("v_double", "result double", 0x4014000000000000),
+              ("v_float", "result float", 0x40100000)]
     for name, kind, value in always:
         got, _ = share(rows, places[name], kind, value)
         expect(got == 1, f"{name}: {kind} is {value:x} in {got} of the observations")
     for name, value, want in (("v_two", 3, 717 / 1024), ("v_two", 77777777, 307 / 1024),
-                              ("v_zipf", 2, 1 / 2), ("v_zipf", 3, 1 / 4), ("v_zipf", 4, 170 / 1024)):
+                              ("v_zipf", 2, 1 / 2), ("v_zipf", 3, 1 / 4),
+                              ("v_zipf", 4, 170 / 1024)):
         got, count = share(rows, places[name], "loaded", value)
         expect(abs(got - want) <= 5 * math.sqrt(want * (1 - want) / max(count, 1)) + 0.01,
                f"{name}: {value} is {got} of {count} observations, not {want}")
@@ -182,49 +190,67 @@ def results():
     rounds, places = 300000, symbols(own("known"))
     exact = Recording([own("known"), str(rounds)], ["--exact", "--tool", "results"])
     rows = observed(exact, own("known"))
-    for name, value, times in (("v_constant", 10, rounds), ("v_half", 5, rounds), ("v_zipf", 2, rounds // 2)):
+    for name, value, times in (("v_constant", 10, rounds), ("v_half", 5, rounds),
+                               ("v_zipf", 2, rounds // 2)):
         got = share(rows, places[name], "result", value)
-        expect(abs(got[0] * rounds - times) <= 512 and got[1] == rounds, f"{name}: {got}, not {times} of {rounds}")
+        expect(abs(got[0] * rounds - times) <= 512 and got[1] == rounds,
+               f"{name}: {got}, not {times} of {rounds}")
     for value, want in ((3, 717 / 1024), (77777777, 307 / 1024)):
         got, _ = share(rows, places["v_two"], "result", value)
         expect(abs(got - want) < 0.002, f"v_two: {value} is {got}, not {want}")
-    first = subprocess.run([os.environ["PENUMBRA"], "report", "--json", "--quick", "--limit", "2", exact.file],
+    first = subprocess.run([os.environ["PENUMBRA"], "report", "--json", "--quick", "--limit", "2",
+                            exact.file],
                            capture_output=True, text=True, check=True)
-    expect(json.loads(first.stdout)["instructions"] == exact.report["instructions"][:2], first.stdout)
+    expect(json.loads(first.stdout)["instructions"] == exact.report["instructions"][:2],
+           first.stdout)
     spread = rows[places["v_spread"], "result"]
-    expect(spread["observed"] == rounds and spread["p"] < 0.01 and spread["invariance"] < 0.3, spread)
+    expect(spread["observed"] == rounds and spread["p"] < 0.01 and spread["invariance"] < 0.3,
+           spread)
     shadows = Recording([own("known"), "300000000"],
-                        ["--carrier", "shadow", "--tool", "results", "--load", "1", "--sample-size", "1M"])
+                        ["--carrier", "shadow", "--tool", "results", "--load", "1", "--sample-size",
+                         "1M"])
     if shadows.report["shadows"]["completed"]:
         rows = observed(shadows, own("known"))
         expect(share(rows, places["v_constant"], "result", 10)[0] == 1, rows)
         two = rows[places["v_two"], "result"]
         executed = shadows.report["shadows"]["instructions"] * rounds / exact.report["samples"]
-        if executed > 20000:  # no more are kept than there is use for, and the block is not always observed, but always counted
+        # no more are kept than there is use for, and the block is not always observed, but always
+        # counted
+        if executed > 20000:
             got, _ = share(rows, places["v_two"], "result", 3)
             expect(two["p"] < 0.2 and abs(got - 717 / 1024) < 0.12, two)
             expect(0.9 < two["observed"] / executed < 1.1, f"{two}, executed {executed}")
-        out = subprocess.run([os.environ["PENUMBRA"], "compare", "--json", exact.file, shadows.file],
+        out = subprocess.run([os.environ["PENUMBRA"], "compare", "--json", exact.file,
+                              shadows.file],
                              capture_output=True, text=True)
         expect(out.returncode == 0 and "diff_top" in out.stdout, out)
     bursts = Recording([own("known"), "30000000"],
-                       ["--carrier", "burst", "--tool", "results", "--length", "5000", "-F", "2000"])
+                       ["--carrier", "burst", "--tool", "results", "--length", "5000", "-F",
+                        "2000"])
     expect(bursts.report["values"]["instructions"] > 0, bursts.report["values"])
 
 
 def copies():
-    """Results of instructions that copy what their block has made: each is counted as often as it is executed."""
+    """Results of instructions that copy what their block has made: each is counted as often as it
+    is executed."""
     rounds, program = 4000, own("copies")
-    rows, places = observed(Recording([program, str(rounds)], ["--exact", "--tool", "results"]), program), symbols(program)
+    rows, places = observed(Recording([program, str(rounds)], ["--exact", "--tool", "results"]),
+                            program), symbols(program)
     small, wide = 3 / 4, 1 / 4
-    for name, values in (("load", {3: small, 0x100000007: wide}), ("copy", {3: small, 0x100000007: wide}),
-                         ("narrow", {3: small, 7: wide}), ("wide", {3: small, 7: wide}), ("again", {3: small, 7: wide}),
-                         ("changed", {4: small, 0x100000008: wide}), ("popped", {3: small, 7: wide}),
-                         ("out", {4: small, 0x100000008: wide}), ("in", {3: small, 0x100000007: wide}),
-                         ("low", {k: 1 / 4 for k in range(4)}), ("twice", {k: 1 / 4 for k in range(4)}), ("part", {1: 1})):
+    for name, values in (("load", {3: small, 0x100000007: wide}),
+                         ("copy", {3: small, 0x100000007: wide}),
+                         ("narrow", {3: small, 7: wide}), ("wide", {3: small, 7: wide}),
+                         ("again", {3: small, 7: wide}),
+                         ("changed", {4: small, 0x100000008: wide}),
+                         ("popped", {3: small, 7: wide}),
+                         ("out", {4: small, 0x100000008: wide}),
+                         ("in", {3: small, 0x100000007: wide}),
+                         ("low", {k: 1 / 4 for k in range(4)}),
+                         ("twice", {k: 1 / 4 for k in range(4)}), ("part", {1: 1})):
         for value, want in values.items():
             got, seen = share(rows, places["c_" + name], "result", value)
-            expect(abs(got - want) < 1e-9 and seen == rounds, f"{name}: {value} is {got} of {seen}, not {want} of {rounds}")
+            expect(abs(got - want) < 1e-9 and seen == rounds,
+                   f"{name}: {value} is {got} of {seen}, not {want} of {rounds}")
     stack, pushed = (rows[places[name], "result"]["values"] for name in ("c_stack", "c_pushed"))
     expect(len(stack) == len(pushed) == 1, (stack, pushed))
     expect(int(stack[0]["value"], 16) - int(pushed[0]["value"], 16) == 8, (stack, pushed))
@@ -239,7 +265,9 @@ WIDE = {  # of 1000 rounds: {(symbol, kind): (observations, {value: share})}
     ("w_mixed", "result"): (8000, {0: 5 / 8, 1: 1 / 8, 11: 1 / 8, 22: 1 / 8}),
     ("w_pair", "result"): (2000, {11: 1 / 2, 22: 1 / 2}),
     ("w_scalar", "result double"): (1000, {0x4004000000000000: 1}),
-    ("w_far", "result float"): (1000, {0: 1 / 4, 0x3f800000: 1 / 4, 0x40000000: 1 / 4, 0x40400000: 1 / 4}),
+    ("w_far", "result float"): (1000,
+                                {0: 1 / 4, 0x3f800000: 1 / 4, 0x40000000: 1 / 4,
+                                 0x40400000: 1 / 4}),
     ("w_load", "result double"): (1000, {0x4004000000000000: 1}),
     ("w_long", "result double"): (1000, {0x3fb999999999999a: 1}),
     ("w_add", "result double"): (1000, {0x3fb999999999999a: 1 / 2, 0x3ff199999999999a: 1 / 2}),
@@ -249,7 +277,8 @@ WIDE = {  # of 1000 rounds: {(symbol, kind): (observations, {value: share})}
     ("w_product", "result"): (1000, {2**64 - 5: 1}),
     ("w_swapped", "result"): (1000, {0: 1 / 2, 1: 1 / 2}),
 }
-SECOND = {("w_product", "second result"): (1000, {4: 1}), ("w_swapped", "second result"): (1000, {5: 1})}
+SECOND = {("w_product", "second result"): (1000, {4: 1}),
+          ("w_swapped", "second result"): (1000, {5: 1})}
 
 
 def wide():
@@ -260,7 +289,8 @@ def wide():
         recording = Recording([program, "1000"], ["--exact", "--tool", tool])
         rows, places = observed(recording, program), symbols(program)
         for (name, kind), (times, values) in want.items():
-            if not avx2 and name in ("w_words", "w_shorts", "w_floats", "w_narrow", "w_high", "w_mixed"):
+            if not avx2 and name in ("w_words", "w_shorts", "w_floats", "w_narrow", "w_high",
+                                     "w_mixed"):
                 continue
             for value, part in values.items():
                 got, seen = share(rows, places[name], kind, value)
@@ -275,7 +305,8 @@ def wide():
 
 def results_everywhere():
     """Threads, children and signals: the program does what it does natively, and nothing is lost."""
-    for command in (["xz", "-T2", "-0", "-c", own("known")], ["sh", "-c", "echo one; (echo two | cat); exit 3"],
+    for command in (["xz", "-T2", "-0", "-c", own("known")],
+                    ["sh", "-c", "echo one; (echo two | cat); exit 3"],
                     [target("burst_changing"), "2000"]):
         recording = Recording(command, ["--exact", "--tool", "results"])
         expect(recording.report["values"]["refused"] == 0, recording.report["values"])

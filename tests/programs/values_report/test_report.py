@@ -51,23 +51,28 @@ def known():
     argument = hotlists(recording, "length", "argument 1")[0]
     near(shares(argument), {'"a constant string"': 1})
     expect(argument["site"].startswith("main"), argument["site"])
-    text = run([PENUMBRA, "report", "--semi-invariant", "--min", "0", "--limit", "0", recording.file]).stdout.decode()
+    text = run([PENUMBRA, "report", "--semi-invariant", "--min", "0", "--limit", "0",
+                recording.file]).stdout.decode()
     for wanted in ("divisor", "shift count", "target", "loaded", "argument 1 from main"):
         expect(wanted in text, f"{wanted} is not in:\n{text}")
     semi = recording.report["semi_invariant"]
     listed = {p["kind"] for p in semi if p["function"] == "length"}
-    expect("argument 1" in listed and not listed & {"argument 4", "argument 5", "argument 6"}, f"{listed}")
+    expect("argument 1" in listed and not listed & {"argument 4", "argument 5", "argument 6"},
+           f"{listed}")
     expect("that the procedure called does not read" in text, text)
-    expect([p["gain"] for p in semi] == sorted((p["gain"] for p in semi), reverse=True), "not ranked")
+    expect([p["gain"] for p in semi] == sorted((p["gain"] for p in semi), reverse=True),
+           "not ranked")
     one, = [p for p in semi if p["kind"] == "divisor" and p["function"] == "divide"]
     expect({**divisor, "gain": one["gain"], "time": one["time"], "at": one["at"]} == one, f"{one}")
     expect(0 < one["gain"] < one["time"] * one["invariance"], f"{one}")
     text = run([PENUMBRA, "annotate", recording.file, "divide"]).stdout.decode()
-    expect(re.search(r"divisor: 1,000 observed, p 1, 97.0% invariant: 0xa \(10\) 97.0%, 7 3.0%", text), text)
+    expect(re.search(r"divisor: 1,000 observed, p 1, 97.0% invariant: 0xa \(10\) 97.0%, 7 3.0%",
+                     text), text)
 
 
 def spread():
-    """Of values that are all different a sample has each once: their shares are none of the program's."""
+    """Of values that are all different a sample has each once: their shares are none of the
+    program's."""
     recording = Recording([target("values_known"), "3000"], EXACT)
     argument, = hotlists(recording, "divide", "argument 1")
     expect(argument["p"] < 1 and argument["spread"], f"{argument}")
@@ -75,7 +80,8 @@ def spread():
     expect("spread" not in divisor, f"{divisor}")
     listed = {(p["function"], p["kind"]) for p in recording.report["semi_invariant"]}
     expect(("divide", "divisor") in listed and ("divide", "argument 1") not in listed, f"{listed}")
-    text = run([PENUMBRA, "report", "--semi-invariant", "--min", "0", "--limit", "0", recording.file]).stdout.decode()
+    text = run([PENUMBRA, "report", "--semi-invariant", "--min", "0", "--limit", "0",
+                recording.file]).stdout.decode()
     expect("kept twice:" not in text, text)
     expect(re.search(r"[1-9]\d* more have many values, none of which was kept twice", text), text)
     text = run([PENUMBRA, "annotate", recording.file, "divide"]).stdout.decode()
@@ -83,7 +89,8 @@ def spread():
                      r"and [\d,]+ more\n", text), text)
     results = Recording([target("values_known"), "3000"], ["--exact", "--tool", "results"])
     text = run([PENUMBRA, "annotate", results.file, "divide"]).stdout.decode()
-    expect(re.search(r"mov rax, rdi.*\n +result: 3,000 observed, p [\d.]+, no value kept twice: ", text), text)
+    expect(re.search(r"mov rax, rdi.*\n +result: 3,000 observed, p [\d.]+, no value kept twice: ",
+                     text), text)
 
 
 def results():
@@ -93,37 +100,47 @@ def results():
     semi = recording.report["semi_invariant"]
     load, = [p for p in semi if p["function"] == "load"]
     near({v["value"]: v["share"] for v in load["values"]}, {"0x5ec2e75e5ec2e75e": 1})
-    expect((load["kind"], load["use"], load["invariance"]) == ("result", "loaded", 1) and "used_at" not in load, f"{load}")
+    expect((load["kind"], load["use"], load["invariance"]) == ("result", "loaded", 1)
+           and "used_at" not in load, f"{load}")
     count, = [p for p in semi if p["function"] == "shift"]
     near(shares(count), {"3": 0.7, "5": 0.3})
-    expect(count["use"] == "shift count" and int(count["used_at"], 16) > int(count["offset"], 16), f"{count}")
+    expect(count["use"] == "shift count" and int(count["used_at"], 16) > int(count["offset"], 16),
+           f"{count}")
     where, = [p for p in semi if p["function"] == "call" and p["use"] == "target"]
     near(shares(where), {"circle_area": 0.9, "square_area": 0.1})
     always, = [p for p in semi if p["function"] == "divide_always"]
-    expect((always["kind"], always["invariance"], always["observed"]) == ("divisor", 1, 3000) and "div" in always["asm"], f"{always}")
+    expect((always["kind"], always["invariance"], always["observed"]) == ("divisor", 1, 3000)
+           and "div" in always["asm"], f"{always}")
     expect(re.fullmatch(r"known\.c:\d+", always["at"]), f"{always}")
     divisor, = [p for p in semi if p["function"] == "divide"]
     near(shares(divisor), {"0xa (10)": 0.97, "7": 0.03})
-    instructions = sum(i["observed"] for i in recording.report["instructions"] if "result" in i["kind"])
-    expect(abs(load["time"] - load["observed"] / instructions) < 0.2 * load["time"], f"{load}, {instructions}")
+    instructions = sum(i["observed"] for i in recording.report["instructions"]
+                       if "result" in i["kind"])
+    expect(abs(load["time"] - load["observed"] / instructions) < 0.2 * load["time"],
+           f"{load}, {instructions}")
     expect(any("pop " in i["asm"] for i in recording.report["instructions"]), "nothing is popped")
     expect(not any("pop " in p["asm"] for p in semi), "what is popped is listed")
-    text = run([PENUMBRA, "report", "--semi-invariant", "--min", "0", recording.file]).stdout.decode()
+    text = run([PENUMBRA, "report", "--semi-invariant", "--min", "0",
+                recording.file]).stdout.decode()
     expect(re.search(r"shift\S*  mov ecx, esi.*; shift count of shift\S*  shl rax, cl  known.c:\d+\n", text), text)
-    text = run([PENUMBRA, "report", "--semi-invariant", "--limit", "1", recording.file]).stdout.decode()
-    expect("share of all instructions" in text and re.search(r"\n[1-9]\d* more are not shown \(--min 0 --limit 0", text), text)
+    text = run([PENUMBRA, "report", "--semi-invariant", "--limit", "1",
+                recording.file]).stdout.decode()
+    expect("share of all instructions" in text
+           and re.search(r"\n[1-9]\d* more are not shown \(--min 0 --limit 0", text), text)
 
 
 def page():
     """Values stand beside the annotated code of the page, and in its list of places."""
-    recording = Recording([target("values_known"), "3000000"], ["--tool", "values", "-F", "5000", "--every", "1"])
+    recording = Recording([target("values_known"), "3000000"],
+                          ["--tool", "values", "-F", "5000", "--every", "1"])
     html = os.path.join(recording.folder.name, "page.html")
     result = run([PENUMBRA, "report", "--html", html, recording.file])
     if b"built without HTML pages" in result.stderr:
         return
     expect(result.returncode == 0, f"{result.returncode}: {result.stderr.decode()}")
     with open(html, encoding="utf-8") as f:
-        profile = re.search(r'<script type="application/json" id="profile">(.*?)</script>', f.read(), re.S).group(1)
+        profile = re.search(r'<script type="application/json" id="profile">(.*?)</script>',
+                            f.read(), re.S).group(1)
     report = json.loads(profile)
     lines = [line for a in report["annotated"] for line in a["instructions"]]
     expect(any(line["values"] for line in lines), "no values beside code")
@@ -141,7 +158,8 @@ def bursts():
     values = recording.report["values"]
     expect(values["every"] == 2 and values["sequences"] > 0, f"{values}")
     expect(recording.report["instructions"], "nothing was observed")
-    by_site = Recording([target("values_known"), "3000000"], ["--tool", "values", "--by-site", "-F", "5000"])
+    by_site = Recording([target("values_known"), "3000000"],
+                        ["--tool", "values", "--by-site", "-F", "5000"])
     expect(any("site" in i for i in by_site.report["instructions"]), "no sites")
 
 
@@ -170,7 +188,8 @@ def redact():
     text = run([PENUMBRA, "annotate", recording.file, "load"]).stdout.decode()
     expect("5ec2e75e5ec2e75e" not in text, "the secret")
     again = Recording([target("values_known"), "1000"], EXACT + ["--redact"])
-    expect(hotlists(again, "divide", "divisor")[0]["values"][0]["value"] != divisor["values"][0]["value"],
+    expect(hotlists(again, "divide",
+                    "divisor")[0]["values"][0]["value"] != divisor["values"][0]["value"],
            "the key is the same each time")
 
 
@@ -186,7 +205,8 @@ def record_bad(wrong, options=("--exact",)):
 
 def dropped(wrong, said):
     folder, file, native, result = record_bad(wrong)
-    expect(result.stdout == native.stdout and result.returncode == 0, f"the program noticed: {result}")
+    expect(result.stdout == native.stdout and result.returncode == 0,
+           f"the program noticed: {result}")
     expect(said in result.stderr.decode(), result.stderr.decode())
     report = run([PENUMBRA, "report", file]).stdout.decode()
     expect("was dropped" in report and "the answer 42" in report, report)
@@ -229,7 +249,8 @@ def killed():
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "out.pnb")
         process = subprocess.Popen([PENUMBRA, "record", "-q", "-o", file, *EXACT, "--",
-                                    target("values_known"), "30000", "stay"], stdout=subprocess.PIPE,
+                                    target("values_known"), "30000", "stay"],
+                                   stdout=subprocess.PIPE,
                                    start_new_session=True)
         process.stdout.readline()
         os.killpg(process.pid, signal.SIGKILL)

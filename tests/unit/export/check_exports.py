@@ -113,7 +113,8 @@ def annotate(sample, inclusive):
     costs = collections.Counter()
     for line in out.splitlines():
         # "1,234 (56.7%) 789 (12.3%)  FILE:FUNCTION [OBJECT]"
-        m = re.match(rb"\s*([\d,]+) \(\s*[\d.]+%\)(?:\s+([\d,]+|\.) (?:\(\s*[\d.]+%\)))?\s+(.*)", line)
+        m = re.match(rb"\s*([\d,]+) \(\s*[\d.]+%\)(?:\s+([\d,]+|\.) (?:\(\s*[\d.]+%\)))?\s+(.*)",
+                     line)
         if not m:
             continue
         count = int(m[1].replace(b",", b""))
@@ -188,7 +189,8 @@ def check_locations(tables, text):
         mapping = scalar(location, "mapping_id")
         if mapping:
             m = tables["mapping"][mapping]
-            assert scalar(m, "memory_start") <= scalar(location, "address") < scalar(m, "memory_limit")
+            assert scalar(m, "memory_start") <= scalar(location,
+                                                       "address") < scalar(m, "memory_limit")
         assert location["line"], "a location without a function"
         names[number] = [text(tables["function"][scalar(line, "function_id")], "name")
                          for line in location["line"]]
@@ -246,7 +248,8 @@ def check_samples(sample, profile, names, text):
 
 def check_go(sample):
     path = sample.path("profile.pb.gz")
-    out = run("go", "tool", "pprof", "-symbolize=none", "-sample_index=samples", "-nodecount=1000000",
+    out = run("go", "tool", "pprof", "-symbolize=none", "-sample_index=samples",
+              "-nodecount=1000000",
               "-nodefraction=0", "-top", path, stderr=subprocess.STDOUT,
               env={**os.environ, "HOME": sample.directory, "PPROF_TMPDIR": sample.directory})
     rows = {}

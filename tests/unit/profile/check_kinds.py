@@ -10,11 +10,13 @@ BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->\n"
 
 
 def main():
-    lines = subprocess.run([sys.argv[1]], stdout=subprocess.PIPE, check=True).stdout.decode().splitlines()
+    lines = subprocess.run([sys.argv[1]], stdout=subprocess.PIPE,
+                           check=True).stdout.decode().splitlines()
     rows = [line.split("\t") for line in lines]
     with open(sys.argv[2], encoding="utf-8") as file:
         text = file.read()
-    sections = {(number, name, about) for kind, number, name, about, *_ in rows if kind == "section"}
+    sections = {(number, name, about) for kind, number, name, about,
+                *_ in rows if kind == "section"}
     listed = set(re.findall(r"^\| (\d+) \| \[(.*?)\]\(#.*?\) \| (.*) \|$", text, re.M))
     figures = "| figure | unit | merged | |\n|---|---|---|---|\n" + "".join(
         f"| `{name}` | {unit} | {how} | {what} |\n" for kind, name, unit, how, what in

@@ -9,9 +9,11 @@ import sys
 import zlib
 
 MAGIC = b"\x89PNB\r\n\x1a\n"
-NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads", 7: "trees",
+NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads",
+         7: "trees",
          9: "metrics", 10: "weights", 16: "phases", 18: "ranks", 19: "sandboxes", 20: "cpu time",
-         21: "delivered", 24: "counts", 25: "blocks", 26: "edges", 32: "values", 33: "hotlists", 34: "texts", 40: "paths",
+         21: "delivered", 24: "counts", 25: "blocks", 26: "edges", 32: "values", 33: "hotlists",
+         34: "texts", 40: "paths",
          41: "streams", 60: "names", 61: "figures"}
 HEAP = 17  # only of the trigger malloc
 TIMELINE = 22  # not in the oldest files
@@ -406,7 +408,8 @@ def read_waste(c):
     show("waste", c.u(), *c.us(20))
     n, m = c.u(), c.u()
     images, processes = running(c.us(n), [0] * n), c.us(n)
-    columns = [images, processes, running(c.us(n), list(zip(images, processes)))] + [c.us(n) for _ in range(17)]
+    columns = [images, processes,
+               running(c.us(n), list(zip(images, processes)))] + [c.us(n) for _ in range(17)]
     images, processes = running(c.us(m), [0] * m), c.us(m)
     offsets = running(c.us(m), list(zip(images, processes)))
     pairs = [images, processes, offsets, c.us(m), c.us(m), [(o + c.s()) & MASK for o in offsets]]
@@ -437,7 +440,8 @@ def read_names(c, images):
             at += c.s()
             fields, name = [], at
             while name is not None:
-                fields += [strings[functions[name]], strings[files[name]], lines[name], starts[name]]
+                fields += [strings[functions[name]], strings[files[name]], lines[name],
+                           starts[name]]
                 name = outer[name]
             show("place", offset, *fields)
     c.end()

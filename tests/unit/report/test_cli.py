@@ -33,7 +33,8 @@ class Report(unittest.TestCase):
         return r.stderr if status else r.stdout
 
     def write_page(self, *arguments):
-        r = subprocess.run([PENUMBRA, "report", "--html", *arguments], cwd=self.directory.name, text=True,
+        r = subprocess.run([PENUMBRA, "report", "--html", *arguments], cwd=self.directory.name,
+                           text=True,
                            capture_output=True, env=ENVIRONMENT, check=False, timeout=1200)
         if "built without HTML pages" in r.stderr:
             self.skipTest("built with -Dhtml=false")
@@ -97,7 +98,8 @@ class Report(unittest.TestCase):
 
     def test_order(self):
         """In which views are shown, however they are asked for."""
-        views = ["--by-process", "--by-thread", "--by-image", "--flat", "--tree", "--bottom-up", ["--callers", "b"],
+        views = ["--by-process", "--by-thread", "--by-image", "--flat", "--tree", "--bottom-up",
+                 ["--callers", "b"],
                  ["--callees", "b"]]
         views = [view if isinstance(view, list) else [view] for view in views]
         tables = [self.run_report(*view).split("\n\n")[-1].strip() for view in views]
@@ -156,9 +158,11 @@ class Report(unittest.TestCase):
             before = f.read()
         link = os.path.join(self.directory.name, "link.pnb")
         os.symlink("penumbra.pnb", link)
-        for options in (["-o", "penumbra.pnb"], ["-o", "./penumbra.pnb", "penumbra.pnb"], ["--json", "-o", "link.pnb"],
+        for options in (["-o", "penumbra.pnb"], ["-o", "./penumbra.pnb", "penumbra.pnb"],
+                        ["--json", "-o", "link.pnb"],
                         ["--html", "penumbra.pnb", "penumbra.pnb"]):
-            r = subprocess.run([PENUMBRA, "report", *options], cwd=self.directory.name, text=True, capture_output=True,
+            r = subprocess.run([PENUMBRA, "report", *options], cwd=self.directory.name, text=True,
+                               capture_output=True,
                                env=ENVIRONMENT, check=False, timeout=1200)
             with open(self.profile, "rb") as f:
                 self.assertEqual(f.read(), before, options)
@@ -199,8 +203,10 @@ class Report(unittest.TestCase):
         self.assertIn("text.pnb", self.run_report("text.pnb", status=3))
 
     def test_what_was_not_recorded(self):
-        for view, says in [("--paths", "--tool paths"), ("--streams", "--tool streams"), ("--calls", "--tool calls"),
-                           ("--semi-invariant", "--tool values"), ("--imbalance", "mpirun"), ("--by-phase", "phases")]:
+        for view, says in [("--paths", "--tool paths"), ("--streams", "--tool streams"),
+                           ("--calls", "--tool calls"),
+                           ("--semi-invariant", "--tool values"), ("--imbalance", "mpirun"),
+                           ("--by-phase", "phases")]:
             with self.subTest(view=view):
                 self.assertIn(says, self.run_report(view, status=2))
 
@@ -221,7 +227,8 @@ class Report(unittest.TestCase):
 
     def test_two_samplings(self):
         """None of them is perfect, and what is the same does not differ."""
-        text = subprocess.run([PENUMBRA, "compare", "penumbra.pnb", "penumbra.pnb"], cwd=self.directory.name, text=True,
+        text = subprocess.run([PENUMBRA, "compare", "penumbra.pnb", "penumbra.pnb"],
+                              cwd=self.directory.name, text=True,
                               capture_output=True, check=True, timeout=1200).stdout
         self.assertNotIn("perfect", text)
         self.assertNotIn("distortion", text)
@@ -238,14 +245,16 @@ class Report(unittest.TestCase):
         latin = os.path.join(self.directory.name, "latin.pnb")
         subprocess.run([WRITE_PROFILE, latin, "latin"], check=True)
         for options in ([], ["--verbose"], ["--json"], ["--by-process"], ["--html", "-"]):
-            r = subprocess.run([PENUMBRA, "report", *options, latin], cwd=self.directory.name, capture_output=True,
+            r = subprocess.run([PENUMBRA, "report", *options, latin], cwd=self.directory.name,
+                               capture_output=True,
                                env=ENVIRONMENT, check=False, timeout=1200)
             if b"built without HTML pages" in r.stderr:
                 continue
             self.assertEqual(r.returncode, 0, r.stderr)
             r.stdout.decode("utf-8")
         for form in ("folded", "callgrind"):
-            subprocess.run([PENUMBRA, "export", "--format", form, "-o", f"latin.{form}", latin], check=True,
+            subprocess.run([PENUMBRA, "export", "--format", form, "-o", f"latin.{form}", latin],
+                           check=True,
                            cwd=self.directory.name, capture_output=True, timeout=1200)
             with open(os.path.join(self.directory.name, f"latin.{form}"), encoding="utf-8") as f:
                 self.assertIn("caf?", f.read())

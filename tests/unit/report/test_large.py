@@ -13,7 +13,8 @@ penumbra, write_large = sys.argv[1:]
 
 
 def run(*arguments, wanted=-1):
-    """Standard output, or so much of it, its size, and the peak memory in bytes: no less than this process has used before."""
+    """Standard output, or so much of it, its size, and the peak memory in bytes: no less than this
+    process has used before."""
     with tempfile.TemporaryFile() as out:
         child = subprocess.Popen([penumbra, *arguments], stdout=out)
         _, status, usage = os.wait4(child.pid, 0)
@@ -37,9 +38,11 @@ def main():
 
         subprocess.run([write_large, path, "20", "2", "500"], check=True)
         report = json.loads(run("report", "--json", path)[0])
-        rows = re.findall(r"^ +([\d.]+)% +([\d.]+)% +([\d,]+)  ", run("report", "--min", "0", "--limit", "0", path)[0], re.M)
+        rows = re.findall(r"^ +([\d.]+)% +([\d.]+)% +([\d,]+)  ",
+                          run("report", "--min", "0", "--limit", "0", path)[0], re.M)
         functions = [f for f in report["functions"] if f["self"]]
-        assert [int(row[2].replace(",", "")) for row in rows[:len(functions)]] == [f["self"] for f in functions]
+        assert [int(row[2].replace(",", ""))
+                for row in rows[:len(functions)]] == [f["self"] for f in functions]
         folded = run("export", "--format", "folded", path)[0].splitlines()
         assert sum(int(line.rsplit(" ", 1)[1]) for line in folded) == 20 * 2 * 500
         apart = run("export", "--format", "folded", "--threads", path)[0].splitlines()

@@ -67,7 +67,8 @@ class Emit(unittest.TestCase):
         wrong = []
         for i, (code, text) in enumerate(forms):
             at = RUNS_AT + i * SPACING
-            if not self.same(ours.get(at, (0, ""))[1], theirs[at][1]) or ours[at][0] != len(code.split()):
+            if not self.same(ours.get(at, (0, ""))[1],
+                             theirs[at][1]) or ours[at][0] != len(code.split()):
                 wrong.append((text, code, ours.get(at), theirs[at]))
             longer = ours.get(at, (0, ""))[0] - theirs[at][0]
             if longer > 0 and not self.chosen(text, longer):
