@@ -166,6 +166,65 @@ static bool take_arguments(struct report_arguments *a, int count, char **words, 
     return check_together(a, e);
 }
 
+/* The profile, or one phase of it, with what is made of it. */
+struct side {
+    struct profile *profile;
+    struct symbols *symbols;
+    struct view *view;
+};
+
+static bool has_table(const struct profile_counts *c)
+{
+    for (unsigned i = 0; c && i < TABLE_COUNT; i++)
+        if (c->tables[i] && table_views[i])
+            return true;
+    return false;
+}
+
+static bool tells_threads_apart(const struct report_arguments *a)
+{
+    return a->json || a->html || a->phase || a->time || a->view.thread || a->view.process ||
+           a->view.rank || report_views_tell_threads_apart(a);
+}
+
+/* By the first metric (NULL), or another one of its trigger. */
+static struct view *view_by(const struct side *s, const struct report_arguments *a,
+                            const char *metric, struct err *e)
+{
+    struct view_options chosen = a->view;
+    chosen.metric = metric;
+    chosen.by_thread = a->html;
+    return view_build(s->profile, s->symbols, &chosen, e);
+}
+
+static bool side_open(struct side *s, const struct report_arguments *a, const char *phase,
+                      struct err *e)
+{
+    const char *metric = a->view.metric;
+    enum profile_summing summing =
+        tells_threads_apart(a) ? PROFILE_APART : PROFILE_SUMMED_BY_NAME;
+    *s = (struct side){0};
+    s->profile = open_profile_by(a->input, &metric, summing, command_progress(), e);
+    struct symbols_options names = a->symbols;
+    /* Tables say where things are by the line. */
+    if (s->profile && a->html && has_table(s->profile->counts) && names.detail == SYMBOLS_FUNCTIONS)
+        names.detail = SYMBOLS_LINES;
+    if (s->profile && (!phase || profile_keep_phase(s->profile, phase, e)) &&
+        time_range_keep(s->profile, a->time, metric, e) &&
+        blocks_from_edges(s->profile, &names, e))
+        s->symbols = symbols_load_with(s->profile, &names, e);
+    if (s->symbols)
+        s->view = view_by(s, a, metric, e);
+    return s->view != NULL;
+}
+
+static void side_close(struct side *s)
+{
+    view_free(s->view);
+    symbols_free(s->symbols);
+    profile_free(s->profile);
+}
+
 static struct report_style style_make(const struct report_arguments *a, FILE *out)
 {
     struct report_style style = style_of_stream(out, a->ascii);
@@ -210,7 +269,7 @@ static bool make_json(struct buf *json, const struct view *v, const struct repor
         return false;
     struct annotated annotated = {.count = 0};
     if (a->html && a->symbols.detail != SYMBOLS_QUICK)
-        annotated_make(&annotated, v->profile, v->symbols, &a->symbols);
+        annotated_make(&annotated, v->profile, v->symbols, &a->symbols, a->view.metric);
     struct value_reader *values = value_reader_new(v, &a->symbols);
     json_options.values = values;
     json_options.places_only = a->html;
@@ -229,10 +288,60 @@ static bool print_json(FILE *out, const struct view *v, const struct report_argu
 {
     struct buf json = {0};
     bool ok = make_json(&json, v, a, e);
-    if (ok && a->html)
-        ok = report_html((const char *)json.data, json.size, v->profile->command, out, e);
-    else if (ok)
+    if (ok)
         fwrite(json.data, 1, json.size, out);
+    buf_free(&json);
+    return ok;
+}
+
+/* The names of the profile's metrics, that which is shown first. */
+static void metric_names(const struct view *v, const char *names[METRICS_MAX])
+{
+    const struct profile *p = v->profile;
+    uint32_t count = 0;
+    names[count++] = p->metrics[v->metric].name;
+    for (uint32_t m = 0; m < p->metric_count; m++)
+        if (m != v->metric)
+            names[count++] = p->metrics[m].name;
+}
+
+static bool make_json_by(struct buf *json, const struct side *s, const struct report_arguments *a,
+                         const char *name, struct err *e)
+{
+    struct report_arguments by = *a;
+    const char *metric = by.view.metric = name;
+    if (!profile_lead_by(s->profile, &metric, e))
+        return false;
+    struct view *v = view_by(s, &by, metric, e);
+    bool ok = v && make_json(json, v, &by, e);
+    view_free(v);
+    return ok;
+}
+
+/* One report, or where there are several metrics an array of them: the profile is led by each in
+ * turn. */
+static bool make_page(struct buf *json, const struct side *s, const struct report_arguments *a,
+                      struct err *e)
+{
+    const char *names[METRICS_MAX] = {NULL};
+    uint32_t count = s->profile->metric_count;
+    metric_names(s->view, names);
+    buf_printf(json, "%s", count > 1 ? "[" : "");
+    bool ok = make_json(json, s->view, a, e);
+    for (uint32_t m = 1; ok && m < count; m++) {
+        buf_printf(json, ",");
+        ok = make_json_by(json, s, a, names[m], e);
+    }
+    buf_printf(json, "%s", count > 1 ? "]" : "");
+    return ok && (buf_ok(json) || err_set(e, ERR_INTERNAL, "cannot write the page: out of memory"));
+}
+
+static bool print_page(FILE *out, const struct side *s, const struct report_arguments *a,
+                       struct err *e)
+{
+    struct buf json = {0};
+    bool ok = make_page(&json, s, a, e) &&
+              report_html((const char *)json.data, json.size, s->profile->command, out, e);
     buf_free(&json);
     return ok;
 }
@@ -276,9 +385,10 @@ static bool output_close(FILE *out, const char *path, struct err *e)
            err_set_errno(e, ERR_OUTPUT, errno, "cannot write %s", path ? path : "standard output");
 }
 
-static bool print(const struct view *v, const struct view *versus, const struct report_arguments *a,
-                  struct err *e)
+static bool print(const struct side *s, const struct view *versus,
+                  const struct report_arguments *a, struct err *e)
 {
+    const struct view *v = s->view;
     if (!report_views_check(v, a, e))
         return false;
     const char *path = output_path(a);
@@ -286,9 +396,10 @@ static bool print(const struct view *v, const struct view *versus, const struct 
     if (!out)
         return false;
     struct err ignored = {0};
-    bool ok = versus               ? print_versus(out, v, versus, a, e)
-              : a->json || a->html ? print_json(out, v, a, e)
-                                   : print_text(out, v, a, e);
+    bool ok = versus    ? print_versus(out, v, versus, a, e)
+              : a->html ? print_page(out, s, a, e)
+              : a->json ? print_json(out, v, a, e)
+                        : print_text(out, v, a, e);
     return output_close(out, path, ok ? e : &ignored) && ok;
 }
 
@@ -304,56 +415,6 @@ static bool dump(const struct report_arguments *a, struct err *e)
         ok = output_close(out, path, ok ? e : &ignored) && ok;
     free(data);
     return ok;
-}
-
-/* The profile, or one phase of it, with what is made of it. */
-struct side {
-    struct profile *profile;
-    struct symbols *symbols;
-    struct view *view;
-};
-
-static bool has_table(const struct profile_counts *c)
-{
-    for (unsigned i = 0; c && i < TABLE_COUNT; i++)
-        if (c->tables[i] && table_views[i])
-            return true;
-    return false;
-}
-
-static bool tells_threads_apart(const struct report_arguments *a)
-{
-    return a->json || a->html || a->phase || a->time || a->view.thread || a->view.process ||
-           a->view.rank || report_views_tell_threads_apart(a);
-}
-
-static bool side_open(struct side *s, const struct report_arguments *a, const char *phase,
-                      struct err *e)
-{
-    struct view_options chosen = a->view;
-    enum profile_summing summing =
-        tells_threads_apart(a) ? PROFILE_APART : PROFILE_SUMMED_BY_NAME;
-    *s = (struct side){0};
-    s->profile = open_profile_by(a->input, &chosen.metric, summing, command_progress(), e);
-    chosen.by_thread = a->html && !chosen.metric;
-    struct symbols_options names = a->symbols;
-    /* Tables say where things are by the line. */
-    if (s->profile && a->html && has_table(s->profile->counts) && names.detail == SYMBOLS_FUNCTIONS)
-        names.detail = SYMBOLS_LINES;
-    if (s->profile && (!phase || profile_keep_phase(s->profile, phase, e)) &&
-        time_range_keep(s->profile, a->time, chosen.metric, e) &&
-        blocks_from_edges(s->profile, &names, e))
-        s->symbols = symbols_load_with(s->profile, &names, e);
-    if (s->symbols)
-        s->view = view_build(s->profile, s->symbols, &chosen, e);
-    return s->view != NULL;
-}
-
-static void side_close(struct side *s)
-{
-    view_free(s->view);
-    symbols_free(s->symbols);
-    profile_free(s->profile);
 }
 
 int command_report(int argc, char **argv)
@@ -373,7 +434,7 @@ int command_report(int argc, char **argv)
     bool ok = side_open(&first, &a, a.phase, &e);
     if (ok && a.versus)
         ok = side_open(&second, &a, a.versus, &e);
-    ok = ok && print(first.view, second.view, &a, &e);
+    ok = ok && print(&first, second.view, &a, &e);
     side_close(&first);
     side_close(&second);
     return ok ? 0 : command_fail("report", &e);

@@ -5,9 +5,9 @@
 enum { LINES_MOST = 5000, ONE_IN = 100 };
 
 void annotated_make(struct annotated *a, const struct profile *p, const struct symbols *symbols,
-                    const struct symbols_options *options)
+                    const struct symbols_options *options, const char *metric)
 {
-    static const struct view_options physical = { .no_inline = true };
+    const struct view_options physical = {.metric = metric, .no_inline = true};
     struct err ignored = { 0 };
     uint32_t count = 0;
     *a = (struct annotated){ .count = 0 };

@@ -16,9 +16,10 @@ struct annotated {
     struct view *view; /* that they are of, and read values by */
 };
 
-/* Functions whose code cannot be read, or that are too long to be looked at, are left out. */
+/* Functions whose code cannot be read, or that are too long to be looked at, are left out. metric:
+ * NULL is the first. */
 void annotated_make(struct annotated *a, const struct profile *p, const struct symbols *symbols,
-                    const struct symbols_options *options);
+                    const struct symbols_options *options, const char *metric);
 void annotated_free(struct annotated *a);
 
 #endif

@@ -213,26 +213,12 @@ enum recover_outcome recover_profile(const char *path, const char *to, struct pr
     return *p ? RECOVER_DONE : RECOVER_FAILED;
 }
 
-static bool lead(struct profile *p, const char **metric, struct err *e)
-{
-    if (!*metric)
-        return true;
-    uint32_t index = profile_metric_find(p, *metric);
-    if (index == UINT32_MAX)
-        return profile_metric_missing(p, *metric, e);
-    if (!profile_lead(p, index))
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    if (profile_metric_find(p, *metric) == 0)
-        *metric = NULL;
-    return true;
-}
-
 struct profile *open_profile_by(const char *path, const char **metric,
                                 enum profile_summing summing,
                                 const struct recording_callbacks *callbacks, struct err *e)
 {
     struct profile *p = open_with(path, summing, callbacks, e);
-    if (!p || lead(p, metric, e))
+    if (!p || profile_lead_by(p, metric, e))
         return p;
     profile_free(p);
     return NULL;

@@ -203,6 +203,20 @@ bool profile_lead(struct profile *p, uint32_t metric)
     return true;
 }
 
+bool profile_lead_by(struct profile *p, const char **metric, struct err *e)
+{
+    if (!*metric)
+        return true;
+    uint32_t index = profile_metric_find(p, *metric);
+    if (index == UINT32_MAX)
+        return profile_metric_missing(p, *metric, e);
+    if (!profile_lead(p, index))
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    if (profile_metric_find(p, *metric) == 0)
+        *metric = NULL;
+    return true;
+}
+
 const char *metric_how_name(unsigned how)
 {
     static const char *const names[METRIC_HOWS] = {[METRIC_REGULAR] = "regular",

@@ -52,6 +52,8 @@ uint64_t profile_sampled_dropped(const struct profile_sampled *s);
 /* Makes the trigger of this metric the first one, with its metrics; the others stay in their order.
  * All that tells of the first metric only tells of this trigger then. */
 bool profile_lead(struct profile *p, uint32_t metric);
+/* The same by name; NULL is what leads now. *metric becomes NULL if it is the first metric then. */
+bool profile_lead_by(struct profile *p, const char **metric, struct err *e);
 /* Zeros for profile_thread.others; NULL without memory. */
 struct profile_sampled *profile_sampled_new(const struct profile *p);
 

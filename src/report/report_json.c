@@ -70,6 +70,7 @@ static void write_recording(struct json *j, const struct view *v)
 {
     const struct profile *p = v->profile;
     json_key_string(j, "command", p->command);
+    json_key_string(j, "metric", p->metrics[v->metric].name);
     json_key_string(j, "trigger", p->metrics[0].trigger);
     json_key_string(j, "unit", p->metrics[0].unit);
     json_key_u64(j, "period", p->metrics[0].period);
@@ -491,6 +492,7 @@ bool report_json(struct buf *out, const struct view *v,
 {
     struct json j = { .out = out };
     uint64_t min = (uint64_t)ceil((double)v->samples * options->min / 100);
+    min += !min && options->min > 0; /* nothing was sampled by this metric */
     json_open(&j, '{');
     write_recording(&j, v);
     write_losses(&j, v);

@@ -20,7 +20,6 @@ struct builder {
     struct view *view;
     const struct view_options *options;
     struct table functions, nodes;
-    uint32_t metric; /* that is shown */
 };
 
 static uint64_t mix(uint64_t h, uint64_t value)
@@ -255,11 +254,13 @@ static bool thread_add(struct builder *b, const struct profile_thread *thread)
         if (i > 0)
             map[i] = frames_add(b, n->parent < i ? map[n->parent] : 0, process, n);
         uint32_t index = (uint32_t)(thread - p->threads);
-        if (map[i] == VIEW_NONE || !share_add(b, map[i], index, n->self)) {
+        uint32_t metric = b->view->metric;
+        uint64_t self = metric ? n->more[metric - 1] : n->self;
+        if (map[i] == VIEW_NONE || !share_add(b, map[i], index, self)) {
             free(map);
             return false;
         }
-        node_add(&b->view->tree.nodes[map[i]], n, b->metric);
+        node_add(&b->view->tree.nodes[map[i]], n, metric);
     }
     free(map);
     return true;
@@ -329,7 +330,8 @@ struct view *view_build(const struct profile *p, const struct symbols *s,
         profile_metric_missing(p, options->metric, e);
         return NULL;
     }
-    struct builder b = { .view = v, .options = options, .metric = metric };
+    v->metric = metric;
+    struct builder b = { .view = v, .options = options };
     bool ok = refine_threads(v, options, e);
     v->of_blocks = profile_is_of_blocks(p);
     if (ok && v->of_blocks && (options->thread || options->process))

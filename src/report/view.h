@@ -72,6 +72,7 @@ struct view_share {
 struct view {
     const struct profile *profile;
     const struct symbols *symbols;
+    uint32_t metric;        /* that weights are by: an index in profile.metrics */
     struct view_function *functions;
     uint32_t function_count, function_capacity;
     struct view_tree tree;  /* top-down */

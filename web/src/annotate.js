@@ -84,11 +84,16 @@ function stepsAt(blocks, image, offset) {
 }
 
 export class Annotated {
+  constructor(section) {
+    Object.assign(this, { section, shown: [] });
+  }
+
   // Fills the section; hides it if the profile has no annotated functions.
-  constructor(section, list) {
+  show(list) {
+    for (const { details } of this.shown) details.remove();
     this.shown = [];
-    section.hidden = !list || list.length === 0;
-    for (const annotated of list || []) section.append(this.#details(annotated));
+    this.section.hidden = !list || list.length === 0;
+    for (const annotated of list || []) this.section.append(this.#details(annotated));
   }
 
   // Draws a path (of the report's "paths") over the functions that it crosses, and opens them; null: none.

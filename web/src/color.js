@@ -15,8 +15,15 @@ export function onSchemeChange(then) {
 }
 
 export class Palette {
-  constructor(images) {
-    this.hues = new Map(images.slice(0, HUES.length).map((image, i) => [image, HUES[i]]));
+  constructor() {
+    this.hues = new Map();
+  }
+
+  // Those that have a hue keep it; the others get one while there are any.
+  add(images) {
+    for (const image of images)
+      if (image !== "" && !this.hues.has(image) && this.hues.size < HUES.length)
+        this.hues.set(image, HUES[this.hues.size]);
   }
 
   // Gray for no image; a paler color by its name for one that is past the list of hues.

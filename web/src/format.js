@@ -28,6 +28,18 @@ export function duration(ns) {
   return `${Math.round(ns)} ns`;
 }
 
+// As the text reports show them.
+function bytes(n) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+  let value = n;
+  let unit = 0;
+  while (value >= 1023.5 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${unit > 0 && value < 100 ? value.toFixed(2) : value.toFixed(0)} ${units[unit]}`;
+}
+
 // A long C++ or Rust name without its template arguments: "std::map<…>::find(int)". Rust's
 // "<Type as Trait>::method" stays as it is: what is in these brackets is its name.
 export function shortName(name) {
@@ -50,11 +62,12 @@ export function unit(data) {
   return data.exact ? data.trigger : "samples";
 }
 
-// What `samples` samples stand for: a time, or a number of events.
+// What `samples` samples stand for: a time, bytes, or a number of events.
 export function cost(samples, data) {
   const period = data.period || 0;
   if (!period || data.exact) return "";
   if (data.unit === "nanoseconds") return duration(samples * period);
+  if (data.unit === "bytes") return bytes(samples * period);
   return `${count(samples * period)} ${data.trigger || "events"}`;
 }
 

@@ -39,8 +39,9 @@ function fitted(text, room) {
 export class Graph {
   // host: the element to draw in. tip: the tooltip's element.
   // events: onZoom(id), onSearch(samples, all), onFrame(text)
-  constructor({ host, tip, palette, data, events }) {
-    Object.assign(this, { host, tip, palette, data, events });
+  // data: the report, set before anything is drawn.
+  constructor({ host, tip, palette, events }) {
+    Object.assign(this, { host, tip, palette, events, data: null });
     this.matches = null;
     this.canvas = document.createElement("canvas");
     this.spacer = document.createElement("div");

@@ -1,12 +1,12 @@
 // The page: reads the embedded profile, keeps the state that the address's hash shows
-// (#view=bottom-up&shape=flame&search=...&zoom=ID&thread=N), and connects the parts. What one clicks can be undone with the
-// browser's Back.
+// (#metric=NAME&view=bottom-up&shape=flame&search=...&zoom=ID&thread=N), and connects the parts. What one clicks can be
+// undone with the browser's Back.
 
 import { Annotated } from "./annotate.js";
 import { Palette, onSchemeChange } from "./color.js";
 import * as format from "./format.js";
 import { Graph } from "./graph.js";
-import { bottomUp, draw, flatten, functionsOf, imagesBySelf, matcher, ofThread, topDown } from "./model.js";
+import { bottomUp, draw, flatten, functionsOf, imagesBySelf, matcher, ofThread, samplesByThread, topDown } from "./model.js";
 import { PathTable } from "./paths.js";
 import { FunctionTable } from "./table.js";
 import { SemiTable } from "./values.js";
@@ -19,6 +19,7 @@ const TYPING_PAUSE = 150; // milliseconds until what was typed is searched for
 function readState() {
   const hash = new URLSearchParams(location.hash.slice(1));
   return {
+    metric: hash.get("metric") || "",
     view: hash.get("view") === "bottom-up" ? "bottom-up" : "top-down",
     shape: hash.get("shape") === "flame" ? "flame" : "icicle",
     search: hash.get("search") || "",
@@ -30,6 +31,7 @@ function readState() {
 // undo: Back leads to what is shown now.
 function writeState(state, undo) {
   const hash = new URLSearchParams();
+  if (state.metric) hash.set("metric", state.metric);
   if (state.view !== "top-down") hash.set("view", state.view);
   if (state.shape !== "icicle") hash.set("shape", state.shape);
   if (state.search) hash.set("search", state.search);
@@ -144,8 +146,12 @@ function showGaps(data, samples) {
 }
 
 function showHeader(data) {
+  element("facts").replaceChildren();
+  for (const item of element("warnings").querySelectorAll("p")) item.remove();
   const weight = data.samples || 0;
   const samples = data.taken ?? weight;
+  // Drops and stacks are those of the trigger: of the heap, of all that was allocated.
+  const sampled = data.metrics?.[0]?.weight ?? weight;
   const dropped = typeof data.dropped === "number" ? data.dropped : sumOf(data.dropped);
   const truncated = typeof data.truncated === "number" ? data.truncated : sumOf(data.truncated);
   const why = typeof data.dropped === "object" ? reasons(data.dropped) : "";
@@ -167,22 +173,22 @@ function showHeader(data) {
   }
   if (data.duration_ns) addFact("Duration", format.duration(data.duration_ns));
   if (!exact && !data.shadows) {
-    addFact("Dropped", `${format.count(dropped)} (${format.percent(dropped, weight + dropped)})`, why);
+    addFact("Dropped", `${format.count(dropped)} (${format.percent(dropped, sampled + dropped)})`, why);
     addFact(
       "Incomplete stacks",
-      `${format.count(truncated)} (${format.percent(truncated, weight)})`,
+      `${format.count(truncated)} (${format.percent(truncated, sampled)})`,
       "Under the frame [truncated]",
     );
   }
   if (data.coverage) showCoverage(data.coverage);
-  if (dropped > WORTH_A_WARNING * (weight + dropped))
+  if (dropped > WORTH_A_WARNING * (sampled + dropped))
     addWarning(
-      `${format.percent(dropped, weight + dropped)} of the samples were dropped` +
+      `${format.percent(dropped, sampled + dropped)} of the samples were dropped` +
         `${why ? ` (${why})` : ""}: the numbers below leave them out.`,
     );
-  if (truncated > WORTH_A_WARNING * weight)
+  if (truncated > WORTH_A_WARNING * sampled)
     addWarning(
-      `${format.percent(truncated, weight)} of the stacks are incomplete: they are under ` +
+      `${format.percent(truncated, sampled)} of the stacks are incomplete: they are under ` +
         `the frame [truncated], not under the function that they came from.`,
     );
   showGaps(data, samples);
@@ -193,15 +199,31 @@ function showHeader(data) {
 }
 
 // The threads by what was sampled in them; hidden if that is not known, or there is one.
-function showThreads(data, select) {
-  const sampled = (data.threads || []).map((thread, at) => ({ ...thread, at })).filter((t) => t.samples > 0 && t.shown !== false);
+function showThreads(data, flat, select) {
+  const samples = samplesByThread(flat);
+  const sampled = (data.threads || [])
+    .map((thread, at) => ({ ...thread, at, samples: samples.get(at) || 0 }))
+    .filter((thread) => thread.samples > 0);
   select.hidden = !data.by_thread || sampled.length < 2;
+  select.length = 1; // all threads
   if (select.hidden) return;
   const all = sampled.reduce((sum, thread) => sum + thread.samples, 0);
   for (const thread of sampled.sort((a, b) => b.samples - a.samples)) {
     const option = document.createElement("option");
     option.value = thread.at;
     option.textContent = `${thread.name || "thread"} ${thread.tid}: ${format.percent(thread.samples, all)}`;
+    select.append(option);
+  }
+}
+
+// What the whole amounts to, by each metric; hidden if there is one.
+function showMetrics(reports) {
+  const select = element("metric");
+  element("metrics").hidden = reports.length < 2;
+  for (const data of reports) {
+    const option = document.createElement("option");
+    option.value = data.metric;
+    option.textContent = `${data.metric}: ${format.cost(data.samples || 0, data)}`;
     select.append(option);
   }
 }
@@ -225,17 +247,16 @@ function showLegend(palette, images) {
 }
 
 class Page {
-  constructor(data) {
-    this.data = data;
-    this.whole = flatten(data.tree || { name: "all", children: [] });
-    const images = imagesBySelf(this.whole);
-    this.palette = new Palette(images.filter((image) => image !== ""));
+  // reports: one a metric; the first is shown at first.
+  constructor(reports) {
+    this.reports = reports;
+    this.trees = new Map(); // of the reports that have been shown
+    this.palette = new Palette();
     this.state = readState();
     this.graph = new Graph({
       host: element("graph"),
       tip: element("tip"),
       palette: this.palette,
-      data,
       events: {
         onZoom: (id) => this.change({ zoom: id }),
         onSearch: (samples, all) => this.showFound(samples, all),
@@ -246,36 +267,50 @@ class Page {
     this.table = new FunctionTable({
       table: element("functions"),
       more: element("more"),
-      data,
       palette: this.palette,
       onPick: (name) => this.pick(name),
     });
-    showHeader(data);
-    showThreads(data, element("thread"));
-    const annotated = new Annotated(element("annotated"), data.annotated);
-    new PathTable({
+    this.annotated = new Annotated(element("annotated"));
+    this.paths = new PathTable({
       section: element("paths"),
       table: element("path-table"),
       more: element("more-paths"),
-      paths: data.paths,
-      onPick: (path) => annotated.draw(path),
+      onPick: (path) => this.annotated.draw(path),
     });
-    new SemiTable({
+    this.semi = new SemiTable({
       section: element("semi"),
       table: element("semi-table"),
       more: element("more-semi"),
-      places: data.semi_invariant,
     });
-    showLegend(this.palette, images);
+    showMetrics(reports);
     onSchemeChange(() => {
-      showLegend(this.palette, images);
+      showLegend(this.palette, this.images);
       this.graph.resize();
     });
     this.listen();
     this.show();
   }
 
+  // By another metric: all but the graph and the functions, which show() draws.
+  turn(data) {
+    if (!this.trees.has(data)) this.trees.set(data, flatten(data.tree || { name: "all", children: [] }));
+    this.data = this.graph.data = this.table.data = data;
+    this.whole = this.trees.get(data);
+    this.images = imagesBySelf(this.whole);
+    this.palette.add(this.images);
+    showHeader(data);
+    showThreads(data, this.whole, element("thread"));
+    showLegend(this.palette, this.images);
+    this.annotated.show(data.annotated);
+    this.paths.show(data.paths);
+    this.semi.show(data.semi_invariant);
+  }
+
   listen() {
+    element("metric").addEventListener("change", (event) => {
+      const metric = event.target.value === this.reports[0].metric ? "" : event.target.value;
+      this.change({ metric, zoom: 0 });
+    });
     for (const name of ["view", "shape"])
       for (const button of document.querySelectorAll(`[data-${name}]`))
         button.addEventListener("click", () => this.change({ [name]: button.dataset[name], zoom: 0 }));
@@ -321,8 +356,12 @@ class Page {
 
   // Brings the page to the state: what is as it should be is left alone.
   show() {
-    const { view, shape, search, thread } = this.state;
-    const drawn = `${view} ${shape} ${thread}`;
+    const { metric, view, shape, search } = this.state;
+    const data = this.reports.find((report) => report.metric === metric) || this.reports[0];
+    if (data !== this.data) this.turn(data);
+    if (![...element("thread").options].some((option) => option.value === String(this.state.thread))) this.state.thread = null;
+    const { thread } = this.state;
+    const drawn = `${this.reports.indexOf(data)} ${view} ${shape} ${thread}`;
     if (this.drawn !== drawn) this.draw();
     else this.graph.zoom(this.state.zoom);
     this.drawn = drawn;
@@ -331,9 +370,11 @@ class Page {
     for (const button of document.querySelectorAll("[data-shape]"))
       button.setAttribute("aria-pressed", String(button.dataset.shape === shape));
     if (document.activeElement !== element("search") || search !== element("search").value) element("search").value = search;
+    element("metric").value = data.metric;
     element("thread").value = thread === null ? "" : String(thread);
-    if (this.searched !== search) this.search();
-    this.searched = search;
+    const searched = `${this.reports.indexOf(data)} ${search}`;
+    if (this.searched !== searched) this.search();
+    this.searched = searched;
   }
 
   draw() {
@@ -341,11 +382,12 @@ class Page {
     const flat = thread === null ? this.whole : ofThread(this.whole, thread);
     const build = view === "bottom-up" ? bottomUp : topDown;
     const { root, hidden, share } = draw(build, flat, "all samples");
-    if (this.thread !== thread || !this.drawn) {
+    const listed = `${this.reports.indexOf(this.data)} ${thread}`;
+    if (this.listed !== listed) {
       const known = thread === null ? this.data.functions || [] : functionsOf(flat);
       this.table.show(known, flat.total[0]);
     }
-    this.thread = thread;
+    this.listed = listed;
     // Where nothing but triggers of shadows was sampled there is no graph, and what they observed is below.
     const placed = !this.data.shadows || flat.key.some((key, i) => flat.self[i] > 0 && flat.frames[key].image !== "");
     element("empty").hidden = root.value > 0 && placed;
@@ -370,4 +412,4 @@ class Page {
   }
 }
 
-new Page(JSON.parse(element("profile").textContent));
+new Page([JSON.parse(element("profile").textContent)].flat());

@@ -53,6 +53,14 @@ function frameNumber(frames, numbers, node) {
   return number;
 }
 
+// By index of the thread: what all nodes have of it.
+export function samplesByThread(flat) {
+  const samples = new Map();
+  for (const threads of flat.threads)
+    for (const [at, self, below] of threads || []) samples.set(at, (samples.get(at) || 0) + self + (below || 0));
+  return samples;
+}
+
 // The same tree with what one thread has of it. Calls are not known by thread.
 export function ofThread(flat, thread) {
   const none = flat.key.map(() => 0);

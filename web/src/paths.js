@@ -16,11 +16,15 @@ function lines(path) {
 
 export class PathTable {
   // onPick(path): a row was chosen, or null: it was chosen again.
-  constructor({ section, table, more, paths, onPick }) {
-    Object.assign(this, { table, more, paths: paths || [], onPick });
-    this.picked = null;
-    section.hidden = this.paths.length === 0;
+  constructor({ section, table, more, onPick }) {
+    Object.assign(this, { section, table, more, onPick });
     more.addEventListener("click", () => this.fill(this.paths.length));
+  }
+
+  show(paths) {
+    this.paths = paths || [];
+    this.picked = null;
+    this.section.hidden = this.paths.length === 0;
     this.fill(SHOWN_AT_FIRST);
   }
 

@@ -39,9 +39,9 @@ function shortNames(functions) {
 }
 
 export class FunctionTable {
-  // onPick(name): a row was chosen.
-  constructor({ table, more, data, palette, onPick }) {
-    Object.assign(this, { table, more, data, palette, onPick });
+  // onPick(name): a row was chosen. data: the report, set before anything is shown.
+  constructor({ table, more, palette, onPick }) {
+    Object.assign(this, { table, more, palette, onPick, data: null });
     this.functions = [];
     this.sorted = "self";
     this.reversed = false;

@@ -41,10 +41,14 @@ export function fillValues(cell, hotlists) {
 }
 
 export class SemiTable {
-  constructor({ section, table, more, places }) {
-    Object.assign(this, { table, more, places: places || [] });
-    section.hidden = this.places.length === 0;
+  constructor({ section, table, more }) {
+    Object.assign(this, { section, table, more });
     more.addEventListener("click", () => this.fill(this.places.length));
+  }
+
+  show(places) {
+    this.places = places || [];
+    this.section.hidden = this.places.length === 0;
     this.fill(SHOWN_AT_FIRST);
   }
 

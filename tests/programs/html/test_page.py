@@ -1,8 +1,9 @@
 """Loads the page of `penumbra report --html` in a headless Chromium and uses it as a person would.
 
-usage: test_page.py WRITE_PAGE
+usage: test_page.py WRITE_PAGE [PENUMBRA WRITE_LARGE]
 
 Exits with 77 (skipped) without Chromium."""
+import json
 import os
 import subprocess
 import sys
@@ -18,12 +19,27 @@ FRAME = """(({ x, y, width, height }) => ({ getBoundingClientRect: () => ({ left
 
 
 def make_page(write_page, kind, directory, title="xz"):
-    json = subprocess.run([sys.executable, os.path.join(HERE, "make_profile.py"), kind], check=True,
+    made = subprocess.run([sys.executable, os.path.join(HERE, "make_profile.py"), kind], check=True,
                           stdout=subprocess.PIPE).stdout
     path = os.path.join(directory, f"{kind}.html")
     with open(path, "wb") as f:
-        subprocess.run([write_page, title], input=json, stdout=f, check=True)
+        subprocess.run([write_page, title], input=made, stdout=f, check=True)
     return path
+
+
+def make_metrics(penumbra, write_large, directory):
+    """The pages of a recording with five metrics, and its reports by each of them; the second page asks for one."""
+    path = os.path.join(directory, "metrics.pnb")
+    subprocess.run([write_large, path, "5", "2", "300"], check=True)
+    pages = {"metrics": [], "metrics asked": ["--metric", "live"]}
+    for kind, options in pages.items():
+        page = os.path.join(directory, f"{kind}.html")
+        subprocess.run([penumbra, "report", "--html", page, *options, path], check=True)
+        pages[kind] = page
+    reports = {name: json.loads(subprocess.run([penumbra, "report", "--metric", name, "--json", path], check=True,
+                                               stdout=subprocess.PIPE).stdout)
+               for name in ("time", "faults", "allocated", "live", "peak")}
+    return pages, reports
 
 
 def names(b):
@@ -267,6 +283,106 @@ def test_threads(b, pages):
     check_quiet(b)
 
 
+def choose(b, metric):
+    b.evaluate(f"(() => {{ const s = document.querySelector('#metric'); s.value = '{metric}';"
+               " s.dispatchEvent(new Event('change')); })()")
+
+
+def check_metric(b, report):
+    """The graph's widths, the table's rows and the header's figures are those of the report by this metric."""
+    children = [c for c in report["tree"]["children"] if c["total"] > report["samples"] / 50]
+    assert children and report["samples"] == report["tree"]["total"]
+    for child in children:
+        same = [c["total"] for c in report["tree"]["children"] if c["name"] == child["name"]]
+        settle(b, child["name"].replace("std::vector<int>", "std::vector<…>"), sum(same) / report["samples"])
+    rows = b.evaluate("[...document.querySelectorAll('#functions tbody tr')].map((r) => [r.dataset.name,"
+                      " ...[0, 1].map((i) => r.cells[i].querySelector('small').textContent)])")
+    assert len(rows) == 100, len(rows)
+    functions = {f["name"]: [f"{f['self']:,}", f"{f['total']:,}"] for f in report["functions"]}
+    assert all(functions[name] == figures for name, *figures in rows), rows[:3]
+    selfs = sorted((f["self"] for f in report["functions"]), reverse=True)
+    assert [int(row[1].replace(",", "")) for row in rows] == selfs[:100]
+    facts = text(b, "#facts")
+    assert f"Trigger{report['trigger']}" in facts, facts
+    for what in ("taken", "samples"):  # that of all samples is left out where it is the same
+        assert f"{report[what]:,}" in facts, (what, facts)
+
+
+def check_threads(b, report):
+    """What threads have adds up to the whole; returns the first one's."""
+    figures = []
+    for thread in range(len(report["threads"])):
+        b.evaluate(f"(() => {{ const s = document.querySelector('#thread'); s.value = '{thread}';"
+                   " s.dispatchEvent(new Event('change')); })()")
+        b.wait(f"new URLSearchParams(location.hash.slice(1)).get('thread') === '{thread}'")
+        figures.append(int(text(b, "#found").rsplit(", ", 1)[1].replace(" samples", "")))
+    assert sum(figures) == report["samples"] and all(figures), (figures, report["samples"])
+    b.click("document.querySelector('#reset')")
+    b.evaluate("document.querySelector('#search').value = 'function_'")
+    b.evaluate("document.querySelector('#search').dispatchEvent(new Event('input'))")
+    b.wait("location.hash.endsWith('search=function_')")
+    return figures[0]
+
+
+def test_metrics(b, pages, reports):
+    """Another metric is chosen: all numbers are those of the report by it, in its unit."""
+    b.open(pages["metrics"])
+    settle(b, "all samples", 1.0)
+    options = b.evaluate("[...document.querySelectorAll('#metric option')].map((o) => o.textContent)")
+    assert options[:2] == ["time: 3.00 s", "faults: 4,800 page-faults"], options
+    for option, name in zip(options[2:], ("allocated", "live", "peak"), strict=True):
+        said, size, unit = option.split(" ")
+        assert said == f"{name}:" and unit == "MiB", option
+        assert abs(float(size) - reports[name]["samples"] * 64 / 1024) < 0.006, (option, reports[name]["samples"])
+    assert b.evaluate("document.querySelector('label[for=metric]').textContent") == "Metric"
+    check_metric(b, reports["time"])
+    for name in ("live", "faults", "allocated", "peak", "time"):
+        choose(b, name)
+        b.wait(f"location.hash === '{'' if name == 'time' else '#metric=' + name}'")
+        check_metric(b, reports[name])
+    b.evaluate("history.back()")
+    b.wait("document.querySelector('#metric').value === 'peak'")
+    check_metric(b, reports["peak"])
+    check_quiet(b)
+    first = reports["faults"]["tree"]["children"][0]
+    b.open(pages["metrics"], "#metric=faults&search=function_")
+    check_metric(b, reports["faults"])
+    assert b.evaluate("document.querySelector('#metric').value") == "faults"
+    assert text(b, "#found") == "100.0% matched, 300 samples", text(b, "#found")
+    assert b.evaluate("document.querySelector('#thread').length") == 11
+    threads = check_threads(b, reports["faults"])
+    choose(b, "live")
+    check_threads(b, reports["live"])
+    choose(b, "faults")
+    assert threads == check_threads(b, reports["faults"])
+    b.move(FRAME % first["name"].replace("std::vector<int>", "std::vector<…>"))
+    b.wait("!document.querySelector('#tip').hidden")
+    assert "page-faults" in text(b, "#tip"), text(b, "#tip")
+    check_quiet(b)
+
+
+def test_metrics_by_keyboard(b, pages, reports):
+    b.open(pages["metrics"])
+    settle(b, "all samples", 1.0)
+    b.evaluate("document.querySelector('#metric').focus()")
+    b.press("ArrowDown")
+    b.wait("location.hash === '#metric=faults'")
+    check_metric(b, reports["faults"])
+    check_quiet(b)
+
+
+def test_metrics_asked_for(b, pages, reports):
+    """The page begins with the metric that --metric names. One of a single metric offers no choice."""
+    b.open(pages["metrics asked"])
+    assert b.evaluate("document.querySelector('#metric').value") == "live"
+    check_metric(b, reports["live"])
+    choose(b, "time")
+    check_metric(b, reports["time"])
+    b.open(pages["small"])
+    assert b.evaluate("document.querySelector('#metrics').hidden") is True
+    check_quiet(b)
+
+
 def test_shadows(b, pages):
     """Triggers of shadows are no samples of the program."""
     b.open(pages["shadows"])
@@ -409,7 +525,7 @@ def test_refuses_what_is_not_json(write_page):
 
 
 def main():
-    write_page = sys.argv[1]
+    write_page, *programs = sys.argv[1:]
     test_refuses_what_is_not_json(write_page)
     if not browser.find():
         print("skipped: Chromium is not installed")
@@ -422,9 +538,16 @@ def main():
                               "rows")}
         pages["small"] = make_page(write_page, "small", directory,
                                    "x</title><script>alert(1)</script>&amp;z")
+        reports = {}
+        if programs:
+            of_metrics, reports = make_metrics(*programs, directory)
+            pages.update(of_metrics)
         with browser.Browser() as b:
             for test in tests:
-                test(b, pages)
+                by_metric = "metrics" in test.__name__
+                if by_metric and not reports:
+                    continue
+                test(b, pages, *([reports] if by_metric else []))
                 print(f"{test.__name__}: ok", flush=True)
 
 
