@@ -51,6 +51,8 @@ def plain(text):
     text = re.sub(rb"(\bmain /[^\n]*\n)(?: +#\d+ [^\n]*\n)+|\+0x[0-9a-f]+", rb"\1", text)
     lines = [line for line in text.split(b"\n") if not line.startswith(b"_=")]
     text = b"\n".join(lines if b"Sanitizer" in text else sorted(lines))
+    # Whether the other thread has ended by then is chance.
+    text = re.sub(rb", (finished|running)\) created by", b", #) created by", text)
     return re.sub(rb"(0x)?[0-9a-f]{6,}|(?<===)\d+(?===)|(pid|tid)=\d+|\(\d+\)", b"#", text)
 
 
