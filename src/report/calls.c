@@ -31,14 +31,21 @@ static double stands_for(double cost)
 }
 
 /* Below the least the chance of sampling alone could make it so. */
-static void calls_estimate(struct calls_cost *cost, double calls)
+static void calls_estimate(struct calls_cost *cost, double weight, double calls)
 {
     enum { LARGE = 1000 }; /* then all are met, as far as numbers of this precision tell */
     const double least = 1.2;
-    if (cost->samples < CALLS_CHEAP || cost->low < least)
+    double low = cost->low / weight;
+    if (cost->samples < CALLS_CHEAP * weight || low < least)
         return;
     cost->all_low = calls;
-    cost->all_high = cost->low > (double)LARGE ? calls : floor(calls * stands_for(cost->low) + 0.5);
+    cost->all_high = low > (double)LARGE ? calls : floor(calls * stands_for(low) + 0.5);
+}
+
+double calls_sample_weight(const struct view *v)
+{
+    double weight = v->effective > 0 ? (double)v->samples_all / v->effective : 1;
+    return weight > 1 ? weight : 1;
 }
 
 struct calls_cost calls_cost(const struct view *v, uint64_t total, uint64_t calls)
@@ -56,7 +63,7 @@ struct calls_cost calls_cost(const struct view *v, uint64_t total, uint64_t call
     struct interval share = ci_wilson((double)total / samples, v->effective);
     cost.low = share.low * samples / n;
     cost.high = share.high * samples / n;
-    calls_estimate(&cost, n);
+    calls_estimate(&cost, calls_sample_weight(v), n);
     return cost;
 }
 
@@ -68,10 +75,10 @@ bool calls_known(const struct view *v)
     return false;
 }
 
-/* Shorter than the period, as far as samples can tell. */
+/* Shorter than what a sample stands for, as far as samples can tell. */
 static bool is_cheap(const struct view *v, double samples)
 {
-    return !view_is_of_calls(v) && samples < CALLS_CHEAP;
+    return !view_is_of_calls(v) && samples < CALLS_CHEAP * calls_sample_weight(v);
 }
 
 /* "3.4 samples", "1,234 calls". */
@@ -90,7 +97,7 @@ const char *calls_cost_text(char *out, const struct view *v, double samples)
 {
     bool less = is_cheap(v, samples);
     char number[TEXT_NUMBER_SIZE];
-    samples = less ? 1 : samples;
+    samples = less ? calls_sample_weight(v) : samples;
     if (v->profile->metrics[0].unit[0] == 'n')
         text_duration(number, samples * (double)v->profile->metrics[0].period);
     else
@@ -148,7 +155,7 @@ static void row_write(FILE *out, const struct view *v, const struct report_style
     fprintf(out, "%*s  ", each_columns(v), calls_cost_text(mean, v, cost.samples));
     if (view_is_of_calls(v))
         ; /* no interval: nothing is left to chance */
-    else if (cost.samples < CALLS_CHEAP)
+    else if (is_cheap(v, cost.samples))
         fprintf(out, "%24s  ", "");
     else
         fprintf(out, "%10s .. %-10s  ", calls_cost_text(low, v, cost.low),

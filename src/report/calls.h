@@ -15,7 +15,8 @@
  *
  *     cost = m / P(met),  P(met) = m (1 - E[exp(-U / m)]) = m (1 - m (exp(-1 / 2m) - exp(-3 / 2m)))
  *
- * which is solved for m at the lower end of the cost's interval.
+ * which is solved for m at the lower end of the cost's interval. Where samples stand for several
+ * periods, what one stands for is the period here.
  *
  * Of the tool "calls" all of this is exact, in calls: an activation costs itself and those below
  * it.
@@ -26,8 +27,8 @@
 
 #include "report/report.h"
 
-/* Below this many samples an activation is about as short as the period: others were not met at
- * all. */
+/* Below this many times what a sample stands for an activation is about as short as that: others
+ * were not met at all. */
 #define CALLS_CHEAP 2.0
 
 struct calls_cost {
@@ -40,11 +41,15 @@ struct calls_cost {
 
 struct calls_cost calls_cost(const struct view *v, uint64_t total, uint64_t calls);
 
+/* The periods that a sample stands for, 1 or more: their mean by weight, so that of a recording of
+ * which half was sampled seldom it is nearer to the greater. */
+double calls_sample_weight(const struct view *v);
+
 /* Whether any edge was counted at all. */
 bool calls_known(const struct view *v);
 
-/* "1.2 ms", "3.4 samples" or "3,400 calls": what one activation costs; "< 1 ms" (a period) of many
- * cheap ones. Returns out (TEXT_NUMBER_SIZE bytes). */
+/* "1.2 ms", "3.4 samples" or "3,400 calls": what one activation costs; "< 1 ms" (what a sample
+ * stands for) of many cheap ones. Returns out (TEXT_NUMBER_SIZE bytes). */
 const char *calls_cost_text(char *out, const struct view *v, double samples);
 
 /* " (2 calls, each 1.2 ms)" of a node: those seen to return, and how many there may have been. */

@@ -315,7 +315,7 @@ static void add_acyclic(struct items *items, const struct identities *ids, const
 }
 
 /* Of sorted items. */
-static struct compare_calls expensive_calls(const struct items *items)
+static struct compare_calls expensive_calls(const struct items *items, double sample_weight)
 {
     struct compare_calls all = {0};
     double smaller = 0, greater = 0;
@@ -329,7 +329,7 @@ static struct compare_calls expensive_calls(const struct items *items)
             total += items->list[next].total;
         }
         double calls = perfect < sampled ? sampled : perfect;
-        if (sampled == 0 || total < CALLS_CHEAP * calls)
+        if (sampled == 0 || total < CALLS_CHEAP * sample_weight * calls)
             continue;
         all.contexts++;
         all.perfect += perfect;
@@ -429,7 +429,7 @@ static bool compare_kind(const struct view *const views[2], const struct identit
     bool ok = entries ? compare_entries(entries, count, &out->metrics, e)
                       : err_set(e, ERR_INTERNAL, "out of memory while profiles were compared");
     if (ok && by == COMPARE_CALL)
-        out->calls = expensive_calls(&items);
+        out->calls = expensive_calls(&items, calls_sample_weight(views[SAMPLED]));
     if (ok && has_chance(views[SAMPLED], by))
         out->chance.overlap = compare_expected_overlap(entries, count);
     free(items.list);

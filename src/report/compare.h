@@ -26,7 +26,8 @@ enum compare_by {
     COMPARE_KINDS
 };
 
-/* Of those calling contexts in which a call takes CALLS_CHEAP samples or more on average. */
+/* Of those calling contexts in which a call takes on average CALLS_CHEAP times what a sample stands
+ * for, or more. */
 struct compare_calls {
     size_t contexts;
     double perfect, sampled; /* calls in them */

@@ -79,20 +79,22 @@ export function calls(seen, costPerCall, data) {
   return high > low ? `${count(low)} to ${count(high)}` : count(seen);
 }
 
-// Below this many samples an activation is about as short as the period: others were not met at all.
+// Below this many times what a sample stands for an activation is about as short as that: others were not met at
+// all.
 const CHEAP = 2;
 
-// What one call costs, by the mean number of samples of one; "< 1 ms" (a period) of many cheap ones. Of exact
-// calls: itself and those below it.
+// What one call costs, by the mean number of samples of one; "< 1 ms" (what a sample stands for) of many cheap
+// ones. Of exact calls: itself and those below it.
 // costPerCall: as in the JSON, without an interval for calls from several places taken together.
 export function call(costPerCall, data) {
   const inUnits = (samples) =>
     data.unit === "nanoseconds" ? cost(samples, data) : `${count(Number(samples.toPrecision(3)))} ${unit(data)}`;
   if (data.exact) return { mean: inUnits(costPerCall.samples), interval: "" };
-  if (costPerCall.samples < CHEAP) return { mean: `< ${inUnits(1)}`, interval: "" };
+  const weight = Math.max(1, data.samples_all / data.effective_samples || 1);
+  if (costPerCall.samples < CHEAP * weight) return { mean: `< ${inUnits(weight)}`, interval: "" };
   const [low, high] = costPerCall.interval || [];
   return {
     mean: inUnits(costPerCall.samples),
-    interval: low === undefined ? "" : `${low < CHEAP ? `< ${inUnits(1)}` : inUnits(low)} to ${inUnits(high)}`,
+    interval: low === undefined ? "" : `${low < CHEAP * weight ? `< ${inUnits(weight)}` : inUnits(low)} to ${inUnits(high)}`,
   };
 }

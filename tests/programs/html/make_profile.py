@@ -8,7 +8,8 @@ KIND: small    names that try to break out of the page, 4% of the samples droppe
       values   with a function annotated that values were observed in
       threads  two threads, and what each has of the tree
       shadows  nothing but triggers was sampled
-      rows     functions of the same name"""
+      rows     functions of the same name
+      seldom   as small, of samples that stand for many periods"""
 import json
 import random
 import sys
@@ -160,6 +161,8 @@ def main():
             "duration_ns": 999600000 if kind == "empty" else 9123456789,
             "dropped": dropped, "truncated": 240 if kind == "small" else 0,
             "notes": "", "functions": flat_functions(tree) if kind != "deep" else []}
+    if kind == "seldom":  # samples that stand for 200 periods each
+        head.update(samples_all=samples, effective_samples=samples / 200)
     if kind == "small":
         head.update(guessed=1683,
                     processes=[{"pid": 1}, {"pid": 2, "sandbox": {"threads": 3, "processes": 7}}])

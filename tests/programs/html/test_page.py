@@ -193,6 +193,9 @@ def test_calls(b, pages):
     b.wait("document.querySelector('#tip').textContent.startsWith('coder_run')")
     tip = text(b, "#tip")
     assert "Calls4 seen1.63 s each" in tip and "95%" not in tip, tip
+    b.open(pages["seldom"])  # a sample stands for more than such a call takes
+    assert b.evaluate(f"{row}.cells[3].textContent") == "< 201 ms"
+    assert b.evaluate(f"{row}.cells[3].title") == ""
     b.open(pages["large"])
     assert b.evaluate("document.querySelector('#functions th.calls').offsetParent === null")
     check_quiet(b)
@@ -535,7 +538,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         pages = {kind: make_page(write_page, kind, directory)
                  for kind in ("large", "deep", "empty", "exact", "values", "threads", "shadows",
-                              "rows")}
+                              "rows", "seldom")}
         pages["small"] = make_page(write_page, "small", directory,
                                    "x</title><script>alert(1)</script>&amp;z")
         reports = {}

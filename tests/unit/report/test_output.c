@@ -531,6 +531,32 @@ static void calls_seen_are_not_all(void **state)
     close_all(&f);
 }
 
+/* Samples that stand for several periods miss calls that take longer than one: what counts is how
+ * long a sample stands for. */
+static void calls_are_cheap_by_what_samples_stand_for(void **state)
+{
+    (void)state;
+    struct profile *p = make_profile();
+    make_thread(p, 101, "main", "ab 1000; ac 10000");
+    struct profile_thread *t = &p->threads[0];
+    t->taken = t->weight / 10;
+    t->weight_squares = t->weight * 10;
+    t->nodes[2].calls = 90;
+    t->nodes[4].calls = 100;
+    struct fixture f = open_profile(p);
+    struct report_style style = { .depth = 100 };
+    char *text = text_of(f.view, &style, true);
+    contains(text, "b (90 seen to return, each < 10 ms)");
+    contains(text, "c (100 to 106 calls, each 100 ms)");
+    free(text);
+    struct report_json_options options = { .depth = UINT32_MAX };
+    check_json(f.view, &options,
+               "F = {f[\"name\"]: f[\"cost_per_call\"] for f in J[\"functions\"]}\n"
+               "assert \"all_calls\" not in F[\"b\"]\n"
+               "assert F[\"c\"][\"all_calls\"] == [100, 106]\n");
+    close_all(&f);
+}
+
 /* Of a whole run nothing is counted by thread: rows are shares of CPU time, not of nothing. */
 static void rows_without_samples_are_of_cpu_time(void **state)
 {
@@ -605,6 +631,7 @@ int main(void)
         cmocka_unit_test(long_names_are_shortened),
         cmocka_unit_test(recursion_is_folded),
         cmocka_unit_test(calls_seen_are_not_all),
+        cmocka_unit_test(calls_are_cheap_by_what_samples_stand_for),
         cmocka_unit_test(rows_without_samples_are_of_cpu_time),
         cmocka_unit_test(tree_branches),
         cmocka_unit_test(empty_profiles_are_reported),
