@@ -6,7 +6,7 @@ MESON = $(shell for m in meson /usr/bin/meson; do \
 	$$m --version >/dev/null 2>&1 && { echo $$m; break; }; done)
 PREFIX ?= /usr/local
 
-.PHONY: all build deps deps-check deps-bench deps-soak deps-peers demo check check-peers check-releases bench soak dist deb tarball install clean help
+.PHONY: all build deps deps-check deps-bench deps-deb deps-soak deps-peers demo check check-peers check-releases bench soak dist deb tarball install clean help
 
 all: build
 
@@ -46,7 +46,11 @@ check-peers: deps-peers
 dist: build
 	@tools/make-dist $(BUILD) dist
 
-deb: dist
+deps-deb:
+	@tools/install-deps build deb
+
+deb: deps-deb
+	@$(MAKE) --no-print-directory dist
 	@tools/make-deb dist
 
 tarball: build
@@ -79,6 +83,6 @@ help:
 	@echo "make soak     the long tests: fuzzing, SIGKILL at random moments, random system calls, real programs"
 	@echo "make install  install under PREFIX ($(PREFIX))"
 	@echo "make dist     the source tarball, into dist/"
-	@echo "make deb      packages penumbra and penumbra-dbgsym, into dist/"
+	@echo "make deb      install what that needs; packages penumbra and penumbra-dbgsym, into dist/"
 	@echo "make tarball  a tarball to unpack and run anywhere (glibc 2.31 or later), into dist/; as root"
 	@echo "make clean    remove what was built"
