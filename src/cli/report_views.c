@@ -324,7 +324,7 @@ static uint32_t default_views(const struct view *v)
     for (unsigned i = 0; i < TABLE_COUNT; i++)
         if (table_views[i] && table_of(v, i))
             show |= report_view_bit(REPORT_VIEW_TABLE + i);
-    if (v->profile->values && !flat)
+    if (v->profile->values && !flat && value_places_were_asked_for(v->profile->values))
         show |= report_view_bit(REPORT_VIEW_semi_invariant);
     return show;
 }

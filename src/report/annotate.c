@@ -8,10 +8,11 @@
 #include "profile/table/table.h"
 #include "report/annotate_inlined.h"
 #include "report/sources.h"
+#include "report/text.h"
 #include "symbols/code.h"
 #include "x86/format.h"
 
-enum { LISTED = 10, LIST_SIZE = 512, NAME_SIZE = 200 };
+enum { LISTED = 8, LIST_SIZE = 800, NAME_SIZE = 200, NAME_COLUMNS = 60 };
 
 /* ---- which function ---- */
 
@@ -45,22 +46,27 @@ static bool find_place(const struct view *v, const char *pattern, struct place *
     return !*end && plus[3] && find_image(v, pattern, (size_t)(plus - pattern), &out->image);
 }
 
-/* The first of those chosen. */
+/* The first of those chosen. Long names are shortened: what tells them apart is the place. */
 static void list_chosen(const struct view *v, const bool *chosen, char *out, size_t size)
 {
-    size_t used = 0;
+    static const struct report_style style;
     uint32_t listed = 0;
-    out[0] = 0;
-    for (uint32_t i = 0; i < v->function_count && listed <= LISTED; i++) {
+    out[0] = out[size - 1] = 0;
+    FILE *list = fmemopen(out, size - 1, "w");
+    for (uint32_t i = 0; list && i < v->function_count; i++) {
         const struct view_function *f = &v->functions[i];
         if (!chosen[i])
             continue;
-        int n = listed == LISTED ? snprintf(out + used, size - used, ", ...")
-                                 : snprintf(out + used, size - used, "%s%s (%s+0x%" PRIx64 ")",
-                                            listed ? ", " : "", f->name, f->image_name, f->start);
-        used += n > 0 && (size_t)n < size - used ? (size_t)n : size - used - 1;
-        listed++;
+        fputs(listed ? ", " : "", list);
+        if (listed++ == LISTED) {
+            fputs("...", list);
+            break;
+        }
+        text_function(list, &style, f->name, NAME_COLUMNS);
+        fprintf(list, " (%s+0x%" PRIx64 ")", f->image_name, f->start);
     }
+    if (list)
+        fclose(list);
 }
 
 static bool fail_ambiguous(const struct view *v, const bool *chosen, const char *pattern,

@@ -41,6 +41,8 @@ void value_json_semi_invariant(struct json *j, struct value_reader *r);
 /* An array: the hotlists of one instruction. */
 void value_json_at(struct json *j, struct value_reader *r, uint32_t image, uint64_t offset);
 
+/* Whether there may be places worth specializing. A profile of loads or conflicts has none. */
+bool value_places_were_asked_for(const struct profile_values *values);
 /* Places worth specializing, by expected gain: share of all that was observed times invariance. */
 bool report_semi_invariant(FILE *out, struct value_reader *r, const struct report_style *style,
                            struct err *e);

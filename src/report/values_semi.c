@@ -85,12 +85,24 @@ static bool is_used(struct value_reader *r, struct candidate *c)
     return c->use != RESULT_USE_NONE;
 }
 
+static bool role_is_worth(uint32_t role)
+{
+    return role == PENUMBRA_ROLE_LOADED || role == PENUMBRA_ROLE_RESULT ||
+           (role >= PENUMBRA_ROLE_ARGUMENT && role <= PENUMBRA_ROLE_TARGET);
+}
+
 static bool is_worth(struct value_reader *r, struct candidate *c)
 {
     uint32_t role = r->values->kinds[c->hotlist->kind].role;
-    return role == PENUMBRA_ROLE_LOADED ||
-           (role >= PENUMBRA_ROLE_ARGUMENT && role <= PENUMBRA_ROLE_TARGET) ||
-           (role == PENUMBRA_ROLE_RESULT && is_used(r, c));
+    return role_is_worth(role) && (role != PENUMBRA_ROLE_RESULT || is_used(r, c));
+}
+
+bool value_places_were_asked_for(const struct profile_values *values)
+{
+    for (uint32_t i = 0; i < values->kind_count; i++)
+        if (role_is_worth(values->kinds[i].role))
+            return true;
+    return false;
 }
 
 bool value_is_unread(struct value_reader *r, const struct profile_hotlist *h)

@@ -194,6 +194,18 @@ class Annotate(Case):
         for usage in ([], [path], [path, "collatz", "more"], ["--jsn", path, "collatz"]):
             self.assertIn("penumbra annotate: ", self.run_penumbra("annotate", *usage, status=2))
 
+    def test_long_names_leave_room_for_places(self):
+        long = os.path.join(self.directory.name, "long")
+        vectors = "St6vectorIiSaIiEE" * 20
+        names = {of: f"_Z{len(of)}{of}I{vectors}EvT_" for of in ("collatz", "twice")}
+        redefined = [f"--redefine-sym={of}={name}" for of, name in names.items()]
+        subprocess.run(["objcopy", *redefined, LOOP, long], check=True)
+        twice = instructions("twice")[0][0]
+        path = self.write(self.block(0, 1, 3), f"b:{twice:#x}:1:1:2", image=long)
+        message = self.run_penumbra("annotate", path, "collatz|twice", status=2)
+        for name, at in (("collatz", self.code[0][0]), ("twice", twice)):
+            self.assertIn(f"void {name}<..>(std::vector<..>) (long+{at:#x})", message)
+
     def test_names_of_one_function_and_its_parts(self):
         start = {symbol: instructions(symbol)[0][0] for symbol in ("_Z3fibi", "_Z3fibi._omp_fn.0",
                                                                   "_ZZ3fibiENKUlvE_clEv", "_Z3twoi",

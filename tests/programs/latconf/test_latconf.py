@@ -4,7 +4,7 @@ import re
 import sys
 
 sys.path.insert(0, os.environ["HARNESS"])
-from harness import Recording, expect, main, run, target  # noqa: E402
+from harness import PENUMBRA, Recording, expect, main, run, target  # noqa: E402
 
 KINDS = {"order": "order", "size": "size", "synonym": "synonym", "split": "split", "page": "split"}
 ROUNDS = {"order": 100_000_000, "size": 15_000_000, "synonym": 40_000_000, "split": 200_000_000,
@@ -23,6 +23,12 @@ def conflicts_of(recording):
             if c["load"]["image"] == "bench-conflicts" and c["store"]["image"] == "bench-conflicts"}
 
 
+def expect_tables_alone(recording, title):
+    """A report of loads or conflicts has no table of values, which nobody asked for."""
+    text = run([PENUMBRA, "report", recording.file]).stdout.decode()
+    expect(title in text and "worth specializing" not in text, text)
+
+
 def recorded(kind):
     # Every trigger takes a window: few triggers are enough, however slow the machine.
     rounds = ROUNDS[kind.removesuffix("-apart")]
@@ -32,6 +38,7 @@ def recorded(kind):
 
 def conflicts():
     program = target("bench-conflicts")
+    expect_tables_alone(Recording(["true"], ["--exact", "--tool", "conflicts"]), "onflict")
     for kind, reported in KINDS.items():
         found = conflicts_of(recorded(kind))
         pair = (reported, symbol(program, kind + "_store"), symbol(program, kind + "_load"))
@@ -68,6 +75,7 @@ def chased(size, loads):
 def latency():
     """The chase's load is observed, and shares add up. Which level it is said to come from depends on the
     machine; the long test (SOAK in the environment) asks for that."""
+    expect_tables_alone(Recording(["true"], ["--exact", "--tool", "latency"]), "oads come from")
     load = chased(16 << 10, 400_000_000)
     expect(load and load["observed"] > 0, f"not observed: {load}")
     expect(abs(sum(load["latency"].values()) - 1) < 1e-4, f"shares of {load}")
