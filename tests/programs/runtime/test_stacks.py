@@ -45,9 +45,10 @@ def seen():
 
 def small():
     """On stacks of a few kB nothing is written that is not theirs, and samples are taken."""
-    for what in ("context", "clone", "pthread"):
-        for options in EVERY:
-            Recording([target("smallstacks"), what], options)
+    kinds = ("context", "clone", "pthread")
+    for i, options in enumerate(EVERY):
+        Recording([target("smallstacks"), kinds[i % 3]], options)
+    for what in kinds:
         r = sampled([target("smallstacks"), what])
         expect(r.total("small_worker") > 100, f"{what}: {r.total('small_worker')} samples")
 
@@ -72,9 +73,9 @@ def split():
 
 def raised():
     """A signal that is raised is handled before raise returns, on the alternate stack and off it."""
-    for options in EVERY:
-        Recording([target("raised")], options)
-        Recording([target("raised"), "alternate"], options)
+    for i, options in enumerate(EVERY):
+        Recording([target("raised"), *(["alternate"] if i % 2 else [])], options)
+    Recording([target("raised"), "alternate"], EVERY[0])
 
 
 if __name__ == "__main__":
