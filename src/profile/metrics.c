@@ -246,6 +246,33 @@ bool profile_metric_missing(const struct profile *p, const char *name, struct er
     return false;
 }
 
+/* Samples of the triggers after the first that keep a metric. */
+static void keep_others(struct profile_thread *t, const bool *triggers, uint32_t count)
+{
+    uint32_t to = 0;
+    for (uint32_t k = 1; t->others && k < count; k++)
+        if (triggers[k])
+            t->others[to++] = t->others[k - 1];
+}
+
+void profile_metrics_keep(struct profile *p, const bool kept[METRICS_MAX])
+{
+    uint32_t from[METRICS_MAX], count = 0, all = 0, triggers = profile_triggers(p);
+    bool trigger_kept[METRICS_MAX] = {false};
+    for (unsigned other = 0; other < 2; other++) {
+        for (uint32_t m = 0; m < p->metric_count; m++)
+            if (kept[m] != other)
+                from[all++] = m;
+        count = other ? count : all;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        trigger_kept[profile_trigger_of(p, from[i])] = true;
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        keep_others(&p->threads[i], trigger_kept, triggers);
+    reorder(p, from);
+    profile_metrics_fini(p, count);
+}
+
 void profile_metric_first(struct profile *p, uint32_t metric)
 {
     uint32_t from[METRICS_MAX];

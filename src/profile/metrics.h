@@ -67,6 +67,9 @@ uint32_t profile_metric_find(const struct profile *p, const char *name);
 
 /* Says which metrics there are. Returns false. */
 bool profile_metric_missing(const struct profile *p, const char *name, struct err *e);
+/* Forgets those that are not kept, of a trigger with all that tells of it. The first
+ * one is kept. */
+void profile_metrics_keep(struct profile *p, const bool kept[METRICS_MAX]);
 /* Forgets all but the first few. */
 void profile_metrics_fini(struct profile *p, uint32_t kept);
 /* Makes this metric the first of all. Of the others nothing is known then but their weights: for

@@ -412,7 +412,7 @@ static bool get_threads(struct reader *r, const struct spool_process *s, uint32_
         r->tree_kind.refs = spool_timelines_nodes(&timelines, i);
         ok = get_thread(r, threads.records[i], process);
     }
-    ok = ok && spool_timelines_put(&r->view, &timelines, r->p, first);
+    ok = ok && spool_timelines_put(&r->view, &timelines, r->p, first, r->metric_of, r->triggers);
     spool_timelines_free(&timelines);
     free(threads.records);
     return ok;

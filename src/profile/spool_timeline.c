@@ -79,7 +79,7 @@ bool spool_timelines_copy(struct spool_view *v, const struct record_list *thread
         const struct spool_thread *t = threads->records[i];
         spool_ref ref = __atomic_load_n(&t->timeline, __ATOMIC_ACQUIRE);
         if (ref)
-            out->owners[out->owner_count++] = (struct spool_timeline_owner){ref, i};
+            out->owners[out->owner_count++] = (struct spool_timeline_owner){ref, i, t->which};
     }
     if (!out->owners || !out->owner_count)
         return out->owners != NULL;
@@ -125,9 +125,9 @@ struct place {
     uint64_t left;
 };
 
-/* A weight whose nodes are not known: of the tree that the moments before it are of. */
+/* A weight whose nodes are not known: of the tree that the trigger's moments before it are of. */
 struct rest {
-    uint32_t bin, span, near;
+    uint32_t bin, span, which, near;
     uint64_t weight;
 };
 
@@ -135,6 +135,8 @@ struct put {
     struct spool_view *v;
     const struct spool_timelines *t;
     struct profile_thread *threads; /* by record */
+    const uint32_t *metric_of;      /* by trigger */
+    uint32_t triggers;
     struct place *places;           /* by ref */
     uint32_t place_count;
     struct rest *rests;
@@ -148,6 +150,18 @@ static int compare_places(const void *a, const void *b)
     return (x->ref > y->ref) - (x->ref < y->ref);
 }
 
+/* Of the owner's record. Unknown triggers count in the first one's place (spool_read.c). */
+static uint32_t metric_of(const struct put *x, uint32_t owner)
+{
+    uint32_t which = x->t->owners[owner].which;
+    return x->metric_of[which < x->triggers ? which : 0];
+}
+
+static uint64_t weight_of(const struct profile_node *n, uint32_t metric)
+{
+    return metric ? n->more[metric - 1] : n->self;
+}
+
 static bool places_make(struct put *x, const struct spool_timeline_copy *copy)
 {
     size_t all = 0;
@@ -156,35 +170,36 @@ static bool places_make(struct put *x, const struct spool_timeline_copy *copy)
     x->place_count = 0;
     x->places = all < UINT32_MAX ? calloc(all + 1, sizeof *x->places) : NULL;
     for (uint32_t i = copy->first; x->places && i < copy->last; i++) {
-        uint32_t thread = x->t->owners[i].thread;
+        uint32_t thread = x->t->owners[i].thread, metric = metric_of(x, i);
         const spool_ref *refs = x->t->nodes[thread];
         for (uint32_t k = 0; refs && k < x->threads[thread].node_count; k++)
             x->places[x->place_count++] =
-                (struct place){refs[k], i, k, x->threads[thread].nodes[k].self};
+                (struct place){refs[k], i, k, weight_of(&x->threads[thread].nodes[k], metric)};
     }
     if (x->places)
         qsort(x->places, x->place_count, sizeof *x->places, compare_places);
     return x->places;
 }
 
-static bool add(const struct put *x, uint32_t owner, const struct profile_moment *m, uint32_t shift)
+static bool add(const struct put *x, uint32_t owner, struct profile_moment *m, uint32_t shift)
 {
     struct profile_thread *t = &x->threads[x->t->owners[owner].thread];
+    m->metric = metric_of(x, owner);
     if (!profile_timeline_add(&t->timeline, m))
         return false;
     t->timeline->shift = shift;
     return true;
 }
 
-/* No node has more than its weight. */
+/* No node has more than its weight. near: by trigger, whose record had the last moment. */
 static bool node_put(struct put *x, const struct spool_timeline_copy *copy, uint64_t slot,
-                     struct profile_moment m, uint32_t *near)
+                     struct profile_moment m, uint32_t near[TIMELINE_METRICS])
 {
     const struct place key = {.ref = timeline_what(slot)};
     struct place *place =
         bsearch(&key, x->places, x->place_count, sizeof *x->places, compare_places);
     m.weight = timeline_weight(slot);
-    if (!place || timeline_metric(slot)) {
+    if (!place || timeline_metric(slot) != x->t->owners[place->thread].which) {
         x->v->damage++;
         return true;
     }
@@ -196,15 +211,17 @@ static bool node_put(struct put *x, const struct spool_timeline_copy *copy, uint
         return true;
     place->left -= m.weight;
     m.node = place->node;
-    *near = place->thread;
+    near[timeline_metric(slot)] = place->thread;
     return add(x, place->thread, &m, copy->shift);
 }
 
 static bool slots_put(struct put *x, const struct spool_timeline_copy *copy)
 {
     struct profile_moment m = {0};
-    uint32_t near = copy->first;
+    uint32_t near[TIMELINE_METRICS];
     bool ok = true;
+    for (unsigned i = 0; i < TIMELINE_METRICS; i++)
+        near[i] = copy->first;
     for (uint32_t i = 0; ok && i < copy->count; i++) {
         uint64_t slot = copy->slots[i];
         uint32_t what = timeline_what(slot), number = timeline_number(slot);
@@ -213,11 +230,13 @@ static bool slots_put(struct put *x, const struct spool_timeline_copy *copy)
             m.bin = number;
         } else if (what == TIMELINE_SPAN && number <= m.bin) {
             m.span = number;
-        } else if (what == TIMELINE_REST && timeline_weight(slot) && !timeline_metric(slot)) {
-            x->rests[x->rest_count++] = (struct rest){m.bin, m.span, near, timeline_weight(slot)};
+        } else if (what == TIMELINE_REST && timeline_weight(slot)) {
+            uint32_t which = timeline_metric(slot);
+            x->rests[x->rest_count++] =
+                (struct rest){m.bin, m.span, which, near[which], timeline_weight(slot)};
             m.span = 0;
         } else if (what >= TIMELINE_NODES) {
-            ok = node_put(x, copy, slot, m, &near);
+            ok = node_put(x, copy, slot, m, near);
             m.span = 0;
         } else {
             x->v->damage++;
@@ -227,8 +246,8 @@ static bool slots_put(struct put *x, const struct spool_timeline_copy *copy)
     return ok;
 }
 
-/* Of which of the thread's trees the nodes are is not known: those of the moments before it, as
- * long as that has weight without time, then any other. */
+/* Of which of the trigger's trees in this thread the nodes are is not known: that of the moments
+ * before it, as long as that has weight without time, then any other. */
 static bool rest_put(struct put *x, const struct spool_timeline_copy *copy, struct rest *rest)
 {
     struct profile_moment m = {.bin = rest->bin, .span = rest->span, .node = PROFILE_REST};
@@ -236,6 +255,8 @@ static bool rest_put(struct put *x, const struct spool_timeline_copy *copy, stru
     for (uint32_t i = 0; rest->weight && i < owners; i++) {
         uint32_t owner = copy->first + (rest->near - copy->first + i) % owners;
         uint64_t *left = &x->left[owner - copy->first];
+        if (x->t->owners[owner].which != rest->which)
+            continue;
         m.weight = rest->weight < *left ? rest->weight : *left;
         *left -= m.weight;
         rest->weight -= m.weight;
@@ -275,11 +296,12 @@ static bool copy_put(struct put *x, const struct spool_timeline_copy *copy)
 }
 
 bool spool_timelines_put(struct spool_view *v, const struct spool_timelines *t, struct profile *p,
-                         uint32_t first)
+                         uint32_t first, const uint32_t *metric_of, uint32_t triggers)
 {
     if (!t->count) /* there may be no thread, either */
         return true;
-    struct put x = {.v = v, .t = t, .threads = p->threads + first};
+    struct put x = {.v = v, .t = t, .threads = p->threads + first,
+                    .metric_of = metric_of, .triggers = triggers};
     for (uint32_t i = 0; i < t->count; i++)
         if (t->copies[i].count && !copy_put(&x, &t->copies[i]))
             return false;

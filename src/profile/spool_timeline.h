@@ -10,7 +10,7 @@
 
 #include "profile/spool_view.h"
 
-/* The records of one thread, which share it. */
+/* The records of one thread, by all triggers, which share it. */
 struct spool_timeline_copy {
     spool_ref ref;
     uint32_t shift, count;
@@ -21,6 +21,7 @@ struct spool_timeline_copy {
 struct spool_timeline_owner {
     spool_ref ref;
     uint32_t thread; /* index in the list of records */
+    uint32_t which;  /* number of the trigger */
 };
 
 /* Of one process. */
@@ -37,9 +38,10 @@ bool spool_timelines_copy(struct spool_view *v, const struct record_list *thread
                           struct spool_timelines *out);
 /* Where spool_tree_read is to put the places of the record's nodes; NULL: nobody asks. */
 spool_ref **spool_timelines_nodes(struct spool_timelines *t, uint32_t record);
-/* Gives each of the threads, which begin at p->threads[first], its part. False without memory. */
+/* Gives each of the threads, which begin at p->threads[first], its part. metric_of: by trigger, of
+ * which there are so many. False without memory. */
 bool spool_timelines_put(struct spool_view *v, const struct spool_timelines *t, struct profile *p,
-                         uint32_t first);
+                         uint32_t first, const uint32_t *metric_of, uint32_t triggers);
 void spool_timelines_free(struct spool_timelines *t);
 
 #endif

@@ -157,15 +157,27 @@ uint64_t profile_timeline_width(const struct profile *p)
     return widest;
 }
 
-bool profile_timeline_leads(const struct profile *p)
+bool profile_timeline_has(const struct profile_timeline *t, uint32_t metric)
 {
+    for (uint32_t i = 0; t && i < t->count; i++)
+        if (t->list[i].metric == metric)
+            return true;
+    return false;
+}
+
+bool profile_timeline_knows(const struct profile *p, uint32_t metric)
+{
+    bool weight = false;
+    if (metric && profile_trigger_of(p, metric) == profile_trigger_of(p, metric - 1))
+        return false;
     for (uint32_t i = 0; i < p->thread_count; i++) {
-        const struct profile_timeline *t = p->threads[i].timeline;
-        for (uint32_t k = 0; t && k < t->count; k++)
-            if (t->list[k].metric)
-                return false;
+        const struct profile_thread *t = &p->threads[i];
+        if (profile_timeline_has(t->timeline, metric))
+            return true;
+        for (uint32_t k = 0; k < t->node_count; k++)
+            weight |= weight_of(&t->nodes[k], metric) != 0;
     }
-    return true;
+    return !weight;
 }
 
 void profile_timelines_renumber(struct profile *p, const uint32_t *to)

@@ -56,8 +56,11 @@ static inline struct profile_stretch profile_moment_stretch(const struct profile
                                     t->start_ns + (((uint64_t)m->bin + 1) << t->shift)};
 }
 
-/* Whether the moments, if there are any, are of the first metric. */
-bool profile_timeline_leads(const struct profile *p);
+/* Whether a thread's timeline, or NULL, has a moment of this metric. */
+bool profile_timeline_has(const struct profile_timeline *t, uint32_t metric);
+/* Whether it is known when samples of this metric were taken, or there were none. Of the metrics of
+ * a trigger the first one only can be known: it is not told when memory was live. */
+bool profile_timeline_knows(const struct profile *p, uint32_t metric);
 /* Metric m of all moments has become number to[m]. */
 void profile_timelines_renumber(struct profile *p, const uint32_t *to);
 
@@ -65,10 +68,10 @@ void profile_timelines_renumber(struct profile *p, const uint32_t *to);
 uint64_t profile_timeline_width(const struct profile *p);
 
 /* Makes it a profile of [from_ns, to_ns) only, which is not empty: weights become those of that
- * time, by the first metric and as far as bins tell. A part of a bin has its share of the bin; the
- * rest is divided as the weight of nodes is that no moment has. Counters without time, such as
- * drops and CPU time, get each thread's share by weight. Other metrics are gone. ERR_USAGE: there
- * is no timeline, or not of the first metric. */
+ * time, as far as bins tell. A part of a bin has its share of the bin; the rest is divided as the
+ * weight of nodes is that no moment has. Counters without time, such as drops and CPU time, get
+ * each thread's share by weight. Metrics whose times are not known are gone. ERR_USAGE: there is no
+ * timeline, or not of the first metric. */
 bool profile_keep_time(struct profile *p, uint64_t from_ns, uint64_t to_ns, struct err *e);
 
 #endif

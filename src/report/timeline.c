@@ -10,15 +10,22 @@ static const struct timeline_size json_size = {.columns = 2048, .threads = 200, 
 
 bool timeline_check(const struct view *v, const struct view_options *options, struct err *e)
 {
+    const struct profile *p = v->profile;
     bool any = false;
-    for (uint32_t i = 0; i < v->profile->thread_count; i++)
-        any |= v->threads_chosen[i] && v->profile->threads[i].timeline;
-    if (options->image || options->through_count || options->metric ||
-        !profile_timeline_leads(v->profile))
-        return err_set(
-            e, ERR_USAGE,
-            "--timeline shows all samples of threads; it cannot be had with --image, --through or "
-            "--metric");
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        any |= v->threads_chosen[i] && profile_timeline_has(p->threads[i].timeline, 0);
+    if (options->image || options->through_count)
+        return err_set(e, ERR_USAGE,
+                       "--timeline shows all samples of threads; it cannot be had with --image or "
+                       "--through");
+    if (v->metric)
+        return err_set(e, ERR_USAGE,
+                       "--timeline does not go with --metric %s: it is known when memory was "
+                       "allocated, but not when it was live",
+                       p->metrics[v->metric].name);
+    if (!any && profile_timeline_width(p) && !profile_timeline_knows(p, 0))
+        return err_set(e, ERR_USAGE, "this profile does not tell when samples of %s were taken",
+                       p->metrics[0].name);
     return any ||
            err_set(e, ERR_USAGE,
                    "nothing in this profile tells when its samples fell: it was recorded with "
@@ -192,7 +199,7 @@ static uint32_t thread_rows(const struct view *v, uint32_t *row_of_thread, bool 
     *ok = order != NULL;
     for (uint32_t i = 0; order && i < p->thread_count; i++) {
         row_of_thread[i] = VIEW_NONE;
-        if (v->threads_chosen[i] && p->threads[i].timeline)
+        if (v->threads_chosen[i] && profile_timeline_has(p->threads[i].timeline, 0))
             order[chosen++] = i;
     }
     if (order)

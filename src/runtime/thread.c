@@ -156,8 +156,14 @@ void thread_name_as(struct rt_thread *t)
     guest_thread_name_as(t->record);
 }
 
-/* Makes `record` the one that is counted in. The thread's windows of cost and deliveries go on. It
- * may have been made before there was a timeline. */
+void thread_timeline_as(struct rt_thread *t)
+{
+    if (!t->record->timeline && t->timeline.record)
+        __atomic_store_n(&t->record->timeline, spool_ref_of(&guest.spool, t->timeline.record),
+                         __ATOMIC_RELEASE);
+}
+
+/* Makes `record` the one that is counted in. The thread's windows of cost and deliveries go on. */
 static void record_use_as(struct rt_thread *t, struct spool_thread *record, uint32_t phase)
 {
     if (t->record) {
@@ -166,10 +172,8 @@ static void record_use_as(struct rt_thread *t, struct spool_thread *record, uint
         t->clock.window_delivered_ns += record->delivered_ns - t->record->delivered_ns;
         t->clock.window_switched_ns += record->switched_ns - t->record->switched_ns;
     }
-    if (!record->which && !record->timeline && t->timeline.record)
-        __atomic_store_n(&record->timeline, spool_ref_of(&guest.spool, t->timeline.record),
-                         __ATOMIC_RELEASE);
     t->record = record;
+    thread_timeline_as(t);
     t->phase = phase;
     t->memo[0].key = key_pseudo(KEY_ROOT);
     t->memo[0].node = record->tree;
@@ -184,7 +188,7 @@ static struct spool_thread *record_new_as(struct rt_thread *t, uint32_t phase, u
     if (!record)
         return NULL;
     record->which = which;
-    if (!which && t->timeline.record)
+    if (t->timeline.record)
         record->timeline = spool_ref_of(&guest.spool, t->timeline.record);
     if (rt_quiet_as())
         record->start_ns = t->record ? t->record->start_ns : 0;

@@ -82,7 +82,7 @@ struct rt_thread {
     uint64_t cpu_seen; /* CPU time that is in the cpu_ns of some record */
     struct spool_thread **records; /* of the trigger `which`, by phase; NULL: not sampled in it */
     struct spool_thread *first_records[GUEST_PHASES];
-    struct timeline timeline;                /* of the first trigger, in all phases */
+    struct timeline timeline;                /* of all triggers, in all phases */
 
     struct carrier_thread carrier;
     uint64_t seen[2]; /* bytes counted by the triggers read and write (interpose/io.h) */
@@ -111,6 +111,9 @@ bool thread_begin_numbered_as(struct rt_thread *t, int32_t tid);
 bool thread_begin_again_as(struct rt_thread *t);
 /* The first record of a trigger after the first. False: the spool is full. */
 bool thread_other_record_as(struct rt_thread *t, uint32_t which);
+/* The record that counts may have been made before the thread had a timeline: it has it from now
+ * on. */
+void thread_timeline_as(struct rt_thread *t);
 /* When all of its records say that it ended; 0: it has not. */
 void thread_ends_at(struct rt_thread *t, uint64_t ns);
 /* The calling thread ends, or may do so next: what its record says of the end is brought up to

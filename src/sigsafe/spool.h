@@ -296,7 +296,7 @@ struct spool_thread {
     spool_ref life;      /* of several triggers: the thread's first record */
     uint32_t which;      /* number of the trigger */
     uint32_t timeline;   /* atomic spool_ref of a struct spool_timeline (timeline.h), which a thread's
-                            records of the first trigger share; 0: none */
+                            records share; 0: none */
     uint32_t reserved;
     char name[16];       /* last seen */
     uint64_t start_ns;

@@ -238,26 +238,59 @@ static inline uint32_t share_of(uint64_t slot, const uint64_t sum[TIMELINE_METRI
     return (uint32_t)(__builtin_clzll(part) - __builtin_clzll(all));
 }
 
+/* Of one bin: 1 + the smallest share of each metric, or 1 + SHARES where there is a rest; 0: none. */
+struct smallest {
+    uint32_t share[TIMELINE_METRICS];
+};
+
+static void smallest_note(struct smallest *s, uint64_t slot, uint32_t share)
+{
+    uint32_t *of = &s->share[timeline_metric(slot)];
+    *of = *of > share + 1 ? *of : share + 1;
+}
+
+/* The bin is over: a metric has a rest in it unless its smallest share is kept. */
+static void smallest_count(struct smallest *s, uint32_t rests[SHARES + 1])
+{
+    for (unsigned m = 0; m < TIMELINE_METRICS; m++) {
+        if (s->share[m])
+            rests[s->share[m] - 1]++;
+        s->share[m] = 0;
+    }
+}
+
 /* The smallest shares that can be kept within TIMELINE_KEPT slots; all from there on become rests. */
 static uint32_t shares_kept(const struct timeline *t)
 {
-    uint32_t slots[SHARES], fixed = 2 * t->bins, share = 0;
+    uint32_t slots[SHARES], rests[SHARES + 1], all = t->bins, share = 0;
     uint64_t sum[TIMELINE_METRICS];
+    struct smallest smallest;
     struct walk w = walk_begin(t, t->side, t->used);
     for (unsigned i = 0; i < SHARES; i++)
-        slots[i] = 0;
+        slots[i] = rests[i] = 0;
+    for (unsigned m = 0; m < TIMELINE_METRICS; m++)
+        smallest.share[m] = 0;
+    rests[SHARES] = 0;
     for (const uint64_t *slot; (slot = walk_next(&w));) {
         if (timeline_what(*slot) == TIMELINE_BIN) {
+            smallest_count(&smallest, rests);
             bin_sum(w, sum);
         } else if (timeline_what(*slot) == TIMELINE_SPAN) {
-            fixed += 2;
+            all += 2;
             walk_next(&w);
         } else if (timeline_what(*slot) != TIMELINE_REST) {
             slots[share_of(*slot, sum)]++;
+            smallest_note(&smallest, *slot, share_of(*slot, sum));
+        } else {
+            smallest_note(&smallest, *slot, SHARES);
         }
     }
-    for (; share < SHARES && fixed + slots[share] <= TIMELINE_KEPT; share++)
-        fixed += slots[share];
+    smallest_count(&smallest, rests);
+    for (unsigned i = 0; i <= SHARES; i++)
+        all += rests[i];
+    /* Of each share that is kept there are at least as many slots as of rests that it spares. */
+    for (; share < SHARES && all + slots[share] - rests[share] <= TIMELINE_KEPT; share++)
+        all += slots[share] - rests[share];
     return share;
 }
 
@@ -392,11 +425,11 @@ bool timeline_add_as(struct timeline *t, const struct spool *spool, uint32_t *li
 }
 
 SAMPLE_PATH
-bool timeline_add_one_as(struct timeline *t, uint64_t ns, spool_ref node)
+bool timeline_add_one_as(struct timeline *t, uint64_t ns, uint32_t metric, spool_ref node)
 {
     if (t->end - t->next < MOST)
         return false;
-    uint64_t bin = ns >> t->shift, slot = timeline_weighted(node, 0, 1);
+    uint64_t bin = ns >> t->shift, slot = timeline_weighted(node, metric, 1);
     uint16_t *recent = recent_of(t, slot);
     if (bin == t->bin && t->used) {
         if (add_to(t, *recent, slot))

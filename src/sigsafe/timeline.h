@@ -8,7 +8,8 @@
  *
  * A slot is 8 bytes: what, and a number. A bin's slots follow it. A bin is 2^shift nanoseconds wide;
  * bins count from the start of the recording. SPAN says that the next slot's weight is spread evenly
- * over so many bins more, before this one. REST is the weight of nodes that are not listed.
+ * over so many bins more, before this one. REST is the weight of nodes that are not listed. A thread's
+ * triggers share its timeline: a weight says of which of them it is.
  *
  * When a side is full, it is compacted into the other one: bins become wider, and equal nodes in one
  * bin one slot; if that does not suffice, each bin keeps its heaviest nodes, and the others become
@@ -41,7 +42,7 @@ enum timeline_what { TIMELINE_NONE, TIMELINE_BIN, TIMELINE_SPAN, TIMELINE_REST }
 enum { TIMELINE_NODES = SPOOL_HEADER_SIZE / SPOOL_UNIT }; /* nodes lie behind the header */
 
 /* The number of BIN is the bin's, that of SPAN bins; others have a weight, and the metric that it
- * is of:
+ * is of (in a spool: the number of the trigger):
  *
  *      63            36 35      32 31                        0
  *     +----------------+----------+---------------------------+
@@ -142,9 +143,9 @@ static inline void timeline_begin(struct timeline *t)
 bool timeline_add_as(struct timeline *t, const struct spool *spool, uint32_t *link,
                      const struct timeline_moment *moment);
 
-/* The same for what nearly all samples are: one period, by the first metric, at a moment of its own.
+/* The same for what nearly all samples are: one period, at a moment of its own.
  * False: nothing was done, timeline_add_as has to. */
-bool timeline_add_one_as(struct timeline *t, uint64_t ns, spool_ref node);
+bool timeline_add_one_as(struct timeline *t, uint64_t ns, uint32_t metric, spool_ref node);
 
 /* Nanoseconds since the start of the recording, by a time stamp counter. */
 static inline uint64_t timeline_ns(const struct spool_header *h, uint64_t ticks)

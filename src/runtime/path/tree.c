@@ -13,21 +13,21 @@ static struct cct_node *node_at(spool_ref ref)
 /* What stands for several periods of time was used, or waited for, until then. */
 static void time_spread_as(struct rt_thread *t, spool_ref node, uint64_t weight, uint64_t ns)
 {
-    struct timeline_moment m = {.ns = ns, .weight = weight, .node = node};
-    uint32_t trigger = rt.config->trigger;
-    if (weight > 1 && (trigger_is_time(trigger) || trigger == TRIGGER_LOCK_WAIT))
-        m.span_ns = weight < UINT64_MAX / rt.config->period ? weight * rt.config->period : UINT64_MAX;
+    struct timeline_moment m = {.ns = ns, .weight = weight, .metric = t->which, .node = node};
+    struct spool_trigger by = spool_trigger_at(rt.config, t->which);
+    if (weight > 1 && (trigger_is_time(by.trigger) || by.trigger == TRIGGER_LOCK_WAIT))
+        m.span_ns = weight < UINT64_MAX / by.period ? weight * by.period : UINT64_MAX;
     timeline_add_as(&t->timeline, &guest.spool, &t->record->timeline, &m);
 }
 
-/* When it was: at the handler's entry. Only the first trigger's samples are kept. */
+/* When it was: at the handler's entry. */
 SAMPLE_PATH
 static void time_note_as(struct rt_thread *t, spool_ref node, uint64_t weight)
 {
-    if (!rt.config->timeline || t->which)
+    if (!rt.config->timeline)
         return;
     uint64_t ns = timeline_ns(spool_header(&guest.spool), t->clock.last_ticks);
-    if (weight != 1 || !timeline_add_one_as(&t->timeline, ns, node))
+    if (weight != 1 || !timeline_add_one_as(&t->timeline, ns, t->which, node))
         time_spread_as(t, node, weight, ns);
 }
 

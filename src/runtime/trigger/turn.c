@@ -45,6 +45,7 @@ bool turn_to_as(struct rt_thread *t, uint32_t which)
     if (which)
         exchange(t, t->others + (which - 1));
     t->which = which;
+    thread_timeline_as(t);
     return true;
 }
 

@@ -229,6 +229,44 @@ def refused():
                f"{command}: {result.stderr}")
 
 
+def check_metrics(r, names, untimed):
+    """By each metric columns add up to the whole, and so do the halves of the time."""
+    for name in names:
+        whole = r.json(["--metric", name, "--timeline"])
+        expect(whole["metric"] == name and whole["samples"] > 50, f"{name}: {whole['samples']}")
+        check_sums(whole)
+        halves = [r.json(["--metric", name, "--time", time_]) for time_ in ("..50%", "50%..")]
+        sums = [half["samples"] for half in halves]
+        expect(abs(sum(sums) - whole["samples"]) <= 4, f"{name}: {sums} of {whole['samples']}")
+        expect({m["name"] for m in halves[0]["metrics"]} == set(names), f"{halves[0]['metrics']}")
+    for name in untimed:
+        for option in (("--timeline",), ("--time", "0..1")):
+            result = run([PENUMBRA, "report", "--metric", name, *option, r.file])
+            expect(result.returncode == 2 and b"not when it was live" in result.stderr,
+                   f"{name} {option}: {result.stderr}")
+
+
+ALLOCATES = (sys.executable, "-S", "-c",
+             "x = [bytes(200000 + i) for i in range(1000)]\n"
+             "for i in range(40): open('/proc/self/exe', 'rb').read()\n"
+             "sum(i * i for i in range(2000000))")
+
+
+def metrics():
+    """Each trigger of a recording has times, those in the program's own calls and those that
+    interrupt it."""
+    r = Recording(ALLOCATES, ["-e", "malloc=64k", "-e", "read=4k"], report=())
+    check_metrics(r, ["allocated", "read"], ["live", "peak"])
+    r = Recording(ALLOCATES, ["-e", "cpu", "-F", "997", "-e", "malloc=64k", "-e", "read=4k"],
+                  report=())
+    check_metrics(r, ["cpu", "allocated", "read"], ["live", "peak"])
+    result = run([PENUMBRA, "record", "-q", "-e", "page-faults", "-o", os.devnull, "--", "true"])
+    if result.returncode == 0:
+        r = Recording(ALLOCATES, ["-e", "cpu", "-F", "997", "-e", "page-faults=16", "-e",
+                                  "malloc=64k"], report=())
+        check_metrics(r, ["cpu", "page-faults", "allocated"], ["live", "peak"])
+
+
 def exported():
     r = record("order")
     t = r.report["timeline"]
@@ -266,4 +304,4 @@ def text():
 
 
 main({f.__name__: f for f in (order, parts, waits, thread, fork, phases, after, killed, off,
-                              refused, exported, text)})
+                              refused, metrics, exported, text)})

@@ -114,7 +114,8 @@ bool sample_insert_at(const struct spool *s, struct spool_thread *t, const uint6
     t->taken++;
     t->weight++;
     t->weight_squares++;
-    const struct timeline_moment m = {.ns = ns, .weight = 1, .node = spool_ref_of(s, n)};
+    const struct timeline_moment m = {
+        .ns = ns, .weight = 1, .metric = t->which, .node = spool_ref_of(s, n)};
     return !line || timeline_add_as(line, s, &t->timeline, &m);
 }
 

@@ -14,6 +14,7 @@
 #include "profile/spool_read.h"
 #include "profile/timeline.h"
 #include "sample.h"
+#include "sigsafe/settings.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define MS UINT64_C(1000000)
@@ -26,8 +27,23 @@ static struct profile *read_spool(const struct spool *s, uint64_t *damage)
     return p;
 }
 
-/* Of each thread: the bins add up to the nodes' weights but for `untimed`; and a file can hold
- * it. */
+static uint64_t weight_of(const struct profile_node *n, uint32_t metric)
+{
+    return metric ? n->more[metric - 1] : n->self;
+}
+
+/* The bins of a thread add up to the nodes' weights but for `untimed`. */
+static void assert_sum(const struct profile_thread *t, uint32_t metric, uint64_t untimed)
+{
+    uint64_t timed = 0, weight = 0;
+    for (uint32_t k = 0; k < t->timeline->count; k++)
+        timed += t->timeline->list[k].metric == metric ? t->timeline->list[k].weight : 0;
+    for (uint32_t k = 0; k < t->node_count; k++)
+        weight += weight_of(&t->nodes[k], metric);
+    assert_in_range(weight - timed, 0, untimed);
+}
+
+/* Of each thread, by each trigger; and a file can hold it. */
 static void assert_laws(const struct profile *p, uint64_t untimed)
 {
     struct err e = {0};
@@ -35,15 +51,12 @@ static void assert_laws(const struct profile *p, uint64_t untimed)
     const char *what;
     for (uint32_t i = 0; i < p->thread_count; i++) {
         const struct profile_thread *t = &p->threads[i];
-        uint64_t timed = 0, weight = 0;
         if (!t->timeline)
             continue;
         assert_true(profile_timeline_good(p, t, &what));
-        for (uint32_t k = 0; k < t->timeline->count; k++)
-            timed += t->timeline->list[k].metric ? 0 : t->timeline->list[k].weight;
-        for (uint32_t k = 0; k < t->node_count; k++)
-            weight += t->nodes[k].self;
-        assert_in_range(weight - timed, 0, untimed);
+        for (uint32_t m = 0; m < p->metric_count; m++)
+            if (!m || profile_trigger_of(p, m) != profile_trigger_of(p, m - 1))
+                assert_sum(t, m, untimed);
     }
     uint8_t *data = profile_encode(p, &size, &e);
     assert_string_equal(e.message, "");
@@ -145,6 +158,112 @@ static void phases(void **state)
         }
         assert_true(rest > 100 && inside > 19500);
     }
+    profile_free(p);
+    sample_spool_free(&s);
+}
+
+/* A spool of a thread with three triggers, whose records share a timeline. Bytes are allocated in
+ * very many contexts. */
+static struct spool several_triggers(void)
+{
+    uint64_t seed = 7;
+    struct spool s = sample_spool_new(16 * MIB);
+    struct timeline line = {0};
+    struct spool_config *c = settings_sampling_as(&s);
+    c->more_triggers = 2;
+    c->more[0] = (struct spool_trigger){.trigger = TRIGGER_PAGE_FAULTS, .period = 16};
+    c->more[1] = (struct spool_trigger){.trigger = TRIGGER_MALLOC, .period = 65536};
+    sample_image(&s, 1, "/bin/prog");
+    struct spool_process *process = sample_process(&s, 42);
+    struct spool_thread *t[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        t[i] = sample_thread(&s, process, 43);
+        t[i]->which = i;
+        t[i]->life = spool_ref_of(&s, t[0]);
+    }
+    for (uint64_t i = 0; i < 60000; i++) {
+        uint64_t leaves = i % 3 == 2 ? 3000 : 3;
+        struct spool_thread *now = t[i % 3];
+        assert_true(insert(&s, now, &line, sample_random(&seed, leaves), i * MS));
+        now->timeline = spool_ref_of(&s, line.record);
+    }
+    return s;
+}
+
+/* Each trigger has its times, and its rest. */
+static void several(void **state)
+{
+    (void)state;
+    uint64_t damage, rests[METRICS_MAX] = {0};
+    struct spool s = several_triggers();
+    struct profile *p = read_spool(&s, &damage);
+    assert_int_equal(damage, 0);
+    assert_int_equal(p->thread_count, 1);
+    assert_int_equal(p->metric_count, 5);
+    assert_laws(p, 0);
+    const struct profile_timeline *l = p->threads[0].timeline;
+    for (uint32_t k = 0; k < l->count; k++)
+        rests[l->list[k].metric] += l->list[k].node == PROFILE_REST ? l->list[k].weight : 0;
+    assert_true(rests[0] < 200 && rests[1] < 200 && rests[2] > 1000 && !rests[3] && !rests[4]);
+    static const bool knows[] = {true, true, true, false, false};
+    for (uint32_t m = 0; m < 5; m++)
+        assert_true(profile_timeline_knows(p, m) == knows[m]);
+    profile_free(p);
+    sample_spool_free(&s);
+}
+
+static uint64_t weights_by(const struct profile *p, uint32_t metric)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        for (uint32_t k = 0; k < p->threads[i].node_count; k++)
+            sum += weight_of(&p->threads[i].nodes[k], metric);
+    return sum;
+}
+
+/* Parts of the time add up to the whole by each metric, whichever leads; those without times are
+ * gone. */
+static void several_parts(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct spool s = several_triggers();
+    for (uint32_t lead = 0; lead < 3; lead++) {
+        uint64_t sums[METRICS_MAX] = {0}, taken[3] = {0}, damage;
+        for (unsigned i = 0; i < 5; i++) {
+            struct profile *p = read_spool(&s, &damage);
+            p->duration_ns = 60000 * MS;
+            assert_true(profile_lead(p, lead));
+            assert_true(profile_keep_time(p, 12000 * MS * i, 12000 * MS * (i + 1), &e));
+            assert_int_equal(p->metric_count, 3);
+            assert_laws(p, UINT64_MAX);
+            for (uint32_t m = 0; m < 3; m++) {
+                assert_in_range(weights_by(p, m), 3900, 4100);
+                sums[m] += weights_by(p, m);
+                struct profile_sampled sampled = profile_sampled_by(p, m);
+                assert_int_equal(sampled.weight, weights_by(p, m));
+                taken[m] += sampled.taken;
+            }
+            profile_free(p);
+        }
+        for (uint32_t m = 0; m < 3; m++) {
+            assert_in_range(sums[m], 20000 - 10, 20000 + 10);
+            assert_in_range(taken[m], 20000 - 10, 20000 + 10);
+        }
+    }
+    struct profile *p = read_spool(&s, &(uint64_t){0});
+    struct profile_timeline *l = p->threads[0].timeline;
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < l->count; k++)
+        if (l->list[k].metric != 1)
+            l->list[kept++] = l->list[k];
+    l->count = kept;
+    p->duration_ns = 60000 * MS;
+    assert_true(profile_keep_time(p, 0, 30000 * MS, &e));
+    assert_int_equal(p->metric_count, 2); /* no fault has a time */
+    assert_string_equal(p->metrics[1].name, "allocated");
+    assert_int_equal(profile_sampled_by(p, 1).weight, weights_by(p, 1));
+    assert_laws(p, UINT64_MAX);
     profile_free(p);
     sample_spool_free(&s);
 }
@@ -423,6 +542,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(from_spool),
                                        cmocka_unit_test(phases),
+                                       cmocka_unit_test(several),
+                                       cmocka_unit_test(several_parts),
                                        cmocka_unit_test(hostile),
                                        cmocka_unit_test(bounded),
                                        cmocka_unit_test(concurrently),

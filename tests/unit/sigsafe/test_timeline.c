@@ -25,6 +25,7 @@ static struct {
     struct timeline line;
     uint32_t link;
     uint64_t tree[NODES], all; /* what the nodes of the tree have */
+    uint32_t metrics;          /* node n is of metric n % metrics; 0: all are of metric 0 */
 } at;
 
 static void begin(void)
@@ -52,19 +53,27 @@ static uint64_t draw(uint64_t *state, uint64_t bound)
     return cct_hash(*state) % bound;
 }
 
+static uint32_t metric_of(uint32_t node)
+{
+    return at.metrics ? node % at.metrics : 0;
+}
+
 static bool add(uint64_t ns, uint32_t node, uint64_t weight, uint64_t span_ns)
 {
-    const struct timeline_moment m = {
-        .ns = ns, .span_ns = span_ns, .weight = weight, .node = TIMELINE_NODES + node};
+    const struct timeline_moment m = {.ns = ns,
+                                      .span_ns = span_ns,
+                                      .weight = weight,
+                                      .metric = metric_of(node),
+                                      .node = TIMELINE_NODES + node};
     at.tree[node] += weight;
     at.all += weight;
-    return (weight == 1 && !span_ns && timeline_add_one_as(&at.line, ns, m.node)) ||
+    return (weight == 1 && !span_ns && timeline_add_one_as(&at.line, ns, m.metric, m.node)) ||
            timeline_add_as(&at.line, &at.spool, &at.link, &m);
 }
 
 /* What a reader finds. */
 struct found {
-    uint64_t node[NODES], all, rest;
+    uint64_t node[NODES], all, rest, rests[TIMELINE_METRICS];
     uint32_t bins, shift, first, last, longest, slots;
     bool in_order;
 };
@@ -98,10 +107,12 @@ static struct found *read_line(void)
         } else {
             f.in_order &= f.bins && (what == TIMELINE_REST || what >= TIMELINE_NODES);
             f.all += timeline_weight(slot);
-            if (what == TIMELINE_REST)
+            if (what == TIMELINE_REST) {
                 f.rest += timeline_weight(slot);
-            else
+                f.rests[timeline_metric(slot)] += timeline_weight(slot);
+            } else {
                 f.node[what - TIMELINE_NODES] += timeline_weight(slot);
+            }
             span = 0;
         }
     }
@@ -112,13 +123,16 @@ static struct found *read_line(void)
 static const struct found *assert_sums(void)
 {
     const struct found *f = read_line();
-    uint64_t unlisted = 0;
+    uint64_t unlisted = 0, by_metric[TIMELINE_METRICS] = {0};
     for (unsigned i = 0; i < NODES; i++) {
         assert_true(f->node[i] <= at.tree[i]);
         unlisted += at.tree[i] - f->node[i];
+        by_metric[metric_of(i)] += at.tree[i] - f->node[i];
     }
     assert_int_equal(f->all, at.all);
     assert_int_equal(f->rest, unlisted);
+    for (unsigned m = 0; m < TIMELINE_METRICS; m++)
+        assert_true(!at.metrics || f->rests[m] == by_metric[m]);
     assert_true(f->in_order);
     return f;
 }
@@ -191,6 +205,29 @@ static void an_hour_of_many(void **state)
 }
 
 /* In an hour of phases of ten minutes the hot nodes are where they were. */
+/* Triggers share the room: each keeps its bins, and one with few contexts keeps nearly all beside
+ * another that has many. */
+static void several_metrics(void **state)
+{
+    (void)state;
+    enum { METRICS = 4 };
+    uint64_t seed = 2;
+    begin();
+    at.metrics = METRICS;
+    for (unsigned i = 0; i < 1000 * 1000; i++) {
+        uint32_t metric = i % METRICS, most = metric == 3 ? 5000 : 2;
+        assert_true(add(i * MS, (uint32_t)draw(&seed, most) * METRICS + metric, 1, 0));
+        if (i % 100000 == 0)
+            assert_sums();
+    }
+    const struct found *f = assert_sums();
+    assert_true(taken_bytes() <= (64 << 10) + 256);
+    assert_in_range(f->bins, TIMELINE_BINS / 2, TIMELINE_BINS * 4);
+    assert_true(f->rests[3] > 0);
+    for (unsigned m = 0; m < 3; m++)
+        assert_in_range(f->rests[m], 0, 250);
+}
+
 static void in_time(void **state)
 {
     (void)state;
@@ -443,6 +480,7 @@ int main(void)
                                        cmocka_unit_test(small),
                                        cmocka_unit_test(an_hour),
                                        cmocka_unit_test(an_hour_of_many),
+                                       cmocka_unit_test(several_metrics),
                                        cmocka_unit_test(in_time),
                                        cmocka_unit_test(waits),
                                        cmocka_unit_test(extremes),
