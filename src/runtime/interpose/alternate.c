@@ -16,7 +16,7 @@
 #include "sigsafe/signal_frame.h"
 #include "sigsafe/sys.h"
 
-enum { SIGNALS = 65, DISARMS = 1u << 31 }; /* SS_AUTODISARM */
+enum { SIGNALS = 65, DISARMS = 1u << 31 /* SS_AUTODISARM */, GO_IMAGES = 4 };
 
 /* At the low end of our stack. */
 struct own {
@@ -27,6 +27,11 @@ struct own {
 
 /* atomic: the program's, of actions whose handler is alternate_entered_as */
 static uint64_t handlers[SIGNALS];
+
+/* Images with Go's runtime. atomic: hi, which is written last */
+static struct {
+    uint64_t lo, hi;
+} go_images[GO_IMAGES];
 
 /* alternate_entry.S */
 _Noreturn void alternate_go(uint64_t handler, int signal, siginfo_t *info, void *context,
@@ -275,6 +280,36 @@ void alternate_answer(struct sigaction *answer, uint64_t before)
         answer->sa_handler = (__sighandler_t)(uintptr_t)before;
 }
 
+void alternate_note_go_as(const struct image_source *source)
+{
+    static uint32_t count; /* atomic */
+    uint64_t lo = UINT64_MAX, hi = 0;
+    for (uint32_t i = 0; i < source->phdr_count; i++) {
+        const Elf64_Phdr *p = &source->phdr[i];
+        uint64_t begin = source->bias + p->p_vaddr;
+        if (p->p_type != PT_LOAD)
+            continue;
+        lo = begin < lo ? begin : lo;
+        hi = begin + p->p_memsz > hi ? begin + p->p_memsz : hi;
+    }
+    uint32_t n = __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
+    if (n >= GO_IMAGES)
+        return;
+    go_images[n].lo = lo;
+    __atomic_store_n(&go_images[n].hi, hi, __ATOMIC_RELEASE);
+}
+
+/* Go's runtime asks the kernel by its own instruction which stack a thread has, and takes ours for
+ * its own; it sets its handlers through libc. */
+static bool is_of_go(uint64_t handler)
+{
+    for (uint32_t i = 0; i < GO_IMAGES; i++)
+        if (handler < __atomic_load_n(&go_images[i].hi, __ATOMIC_ACQUIRE) &&
+            handler >= go_images[i].lo)
+            return true;
+    return false;
+}
+
 /* NULL: the kernel has not put the frame on a stack of ours. */
 static const struct own *own_under(const ucontext_t *u)
 {
@@ -292,7 +327,7 @@ _Noreturn void alternate_deliver_as(uint64_t handler, bool on_stack, int signal,
     const ucontext_t *u = context;
     const struct own *own = own_under(u);
     uint64_t frame = (uint64_t)u - RESTORER;
-    if (!own)
+    if (!own || is_of_go(handler))
         alternate_go(handler, signal, info, context, frame);
     uint64_t to = signal_frame_place(u, on_stack ? &own->program : NULL);
     if (!to) /* as the kernel does it */

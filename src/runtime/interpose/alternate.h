@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
+#include "guest/image.h"
 #include "runtime/runtime.h"
 
 /* What is kept about a thread's alternate stack. */
@@ -56,6 +57,9 @@ void alternate_answer(struct sigaction *answer, uint64_t before);
  * the signal whose handler calls this; all on the stack below it is given up. */
 _Noreturn void alternate_deliver_as(uint64_t handler, bool on_stack, int signal, siginfo_t *info,
                                     void *context);
+
+/* An image that has Go's runtime: its handlers begin where the kernel has put the frame. */
+void alternate_note_go_as(const struct image_source *source);
 
 /* Calls run(argument) on the stack of t's, on which nobody is, and returns. */
 void alternate_call_as(struct rt_thread *t, void (*run)(void *argument), void *argument);

@@ -2,6 +2,7 @@
 
 #include "runtime/trampoline/trampoline.h"
 #include "guest/image_symbols.h"
+#include "runtime/interpose/alternate.h"
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
@@ -59,7 +60,6 @@ static const struct {
     {"hs_free_stable_ptr", TRAMPOLINE_HASKELL},
     {"hs_main", TRAMPOLINE_HASKELL},
     {"runtime_mstart", TRAMPOLINE_GO},
-    {"_cgo_topofstack", TRAMPOLINE_GO},
     {"jl_gc_collect", TRAMPOLINE_JULIA},
     {"pypy_main_startup", TRAMPOLINE_PYPY},
     {"scm_boot_guile", TRAMPOLINE_GUILE},
@@ -235,9 +235,12 @@ void forbidden_note_as(const struct image_source *source, const struct unwind_im
     struct group *g = group_begin_as(image);
     if (g && image->hidden)
         g->whole = FORBIDDEN_MARK;
-    if (!image->hidden && has_go_note(source))
+    bool opened = !image->hidden && image_symbols_open_as(source, &s);
+    if (!image->hidden && (has_go_note(source) || (opened && defines(&s, "_cgo_topofstack")))) {
         trampoline_disable_as(TRAMPOLINE_GO);
-    if (!image->hidden && image_symbols_open_as(source, &s)) {
+        alternate_note_go_as(source);
+    }
+    if (opened) {
         hosts_look_as(source, &s);
         enum forbidden whole = image_judge_as(&s, image);
         if (g) {

@@ -78,5 +78,18 @@ def raised():
     Recording([target("raised"), "alternate"], EVERY[0])
 
 
+def own():
+    """Threads, stacks and handlers of the program's own system calls; and a program that finds its
+    stack by them alone, as Go's with cgo."""
+    for name in ("ownstack", "ownstack_go"):
+        for options in EVERY:
+            Recording([target(name)], options)
+        Recording([target(name)], ("-F", "1000"), around=[target("noperf")])
+        r = sampled([target(name)])
+        expect(r.profiled.stdout == b"600 handled, 0 elsewhere; 0 times another stack was set\n",
+               f"{name}: {r.profiled.stdout.decode()}")
+        expect(r.total("own_worker") > 100, f"{name}: {r.total('own_worker')} samples")
+
+
 if __name__ == "__main__":
-    main({f.__name__: f for f in (sizes, seen, small, down, split, raised)})
+    main({f.__name__: f for f in (sizes, seen, small, down, split, raised, own)})
