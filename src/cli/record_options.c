@@ -156,7 +156,7 @@ static const struct option_row rows[] = {
             .what = "the depth (--max-depth)")},
     {0, "max-contexts", "N",
      .help = "with --tool calls: fold cold contexts into their parents whenever a thread's tree "
-             "has N nodes (default 1M, of 32 bytes)",
+             "has N nodes (default 1M, of 32 bytes); beside waste only new contexts",
      FIELD(struct record_options, recording.engine.contexts),
      NUMBER(number_counts, ENGINE_CONTEXTS_LEAST, ENGINE_CONTEXTS_MOST,
             .what = "the nodes of a thread's tree (--max-contexts)")},

@@ -10,6 +10,8 @@
 #include "profile/spool_view.h"
 #include "sigsafe/spool_counts.h"
 
+struct spool_contexts; /* spool_contexts.h */
+
 /* Zeroed but for what spool_counts_reader sets; lives as long as one spool is read. */
 struct spool_counts_reader {
     struct spool_view *view;
@@ -18,6 +20,7 @@ struct spool_counts_reader {
     uint64_t steps;    /* chunks that may still be looked at */
     uint64_t counters; /* counters that may still be looked at */
     uint64_t table_bytes;                   /* of tools' tables, likewise */
+    struct spool_contexts *contexts; /* of the processes read so far; NULL: no table keeps any */
     uint32_t block_capacity, edge_capacity; /* of the profile_counts that grow */
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profile/merge.h"
+#include "profile/spool_contexts.h"
 #include "profile/spool_counts.h"
 #include "profile/spool_shadows.h"
 #include "profile/spool_timeline.h"
@@ -22,6 +23,7 @@ struct reader {
     struct profile *p;
     uint32_t thread_capacity;
     struct spool_counts_reader counts;
+    struct spool_contexts contexts;
     uint32_t *index_of; /* image number -> index in p->images, or UINT32_MAX */
     uint32_t *phase_of; /* of the current process: phase id -> 1 + index in p->phases, or 0 */
     uint32_t phase_limit; /* the greatest id */
@@ -229,7 +231,10 @@ static bool get_header(struct reader *r)
     r->p->delivery_ns = c->delivery_ns;
     r->p->start_realtime_ns = r->header->start_realtime_ns;
     get_drops(r, r->p->drops, r->header->drops);
+    struct tool_about about = tools_about(c->tools);
     r->counts = spool_counts_reader(&r->view, c->tools);
+    r->contexts.profile = r->p;
+    r->counts.contexts = about.contexts && about.in_context ? &r->contexts : NULL;
     return get_carrier(r, &r->settings) && get_metrics(r, c);
 }
 
@@ -305,7 +310,10 @@ static bool get_thread(struct reader *r, const struct spool_thread *s, uint32_t 
         return false;
     bool heap = r->tree_kind.heap && !strcmp(r->p->metrics[r->metric_of[which]].trigger, "malloc");
     struct spool_tree_kind kind = r->tree_kind;
+    spool_ref *refs = NULL;
     kind.heap &= heap;
+    if (r->counts.contexts && !kind.refs)
+        kind.refs = &refs;
     t->process = process;
     t->life = s->life;
     t->phase = s->phase <= r->phase_limit ? r->phase_of[s->phase] : 0;
@@ -326,8 +334,11 @@ static bool get_thread(struct reader *r, const struct spool_thread *s, uint32_t 
     t->delivered_ns = load(&s->delivered_ns);
     t->switches = spool_view_count(v, &s->switches);
     t->switched_ns = load(&s->switched_ns);
-    if (!t->name ||
-        !spool_tree_read(v, __atomic_load_n(&s->tree, __ATOMIC_ACQUIRE), kind, t))
+    bool ok = t->name && spool_tree_read(v, __atomic_load_n(&s->tree, __ATOMIC_ACQUIRE), kind, t);
+    if (ok && r->counts.contexts)
+        ok = spool_contexts_add(r->counts.contexts, r->p->thread_count - 1, *kind.refs);
+    free(refs);
+    if (!ok)
         return false;
     if (which)
         return put_in_place(r, t, which);
@@ -776,6 +787,7 @@ struct profile *profile_from_spool(const struct spool *s, uint64_t *damage, stru
         *damage = r.view.damage;
     free(index_of);
     free(r.phase_of);
+    spool_contexts_free(&r.contexts);
     spool_view_close(&r.view);
     return ok ? r.p : NULL;
 }

@@ -149,12 +149,37 @@ struct profile_waste_pair {
     uint64_t count, bytes;
 };
 
+/* A call on a path: its instruction. The paths of a profile share one tree. */
+struct profile_waste_call {
+    uint32_t image, process;
+    uint64_t offset; /* as in struct profile_node: of the call, or of what a signal interrupted */
+    uint32_t caller; /* 1 + the index of the call that led to it; 0: none did */
+};
+
+/* The same pair by the call paths of both: 1 + the index of the last call, or 0. */
+struct profile_waste_path {
+    struct profile_waste_pair pair;
+    uint32_t from, to; /* of the access in vain, of the other one */
+    uint32_t folded;   /* bit 0: calls are missing at the end of `from`; bit 1: of `to` */
+};
+
+/* Beside the pairs, where contexts were known. */
+struct profile_waste_paths {
+    struct profile_waste_call *calls; /* callers first; settled: by (depth, caller, place) */
+    uint32_t call_count, call_capacity;
+    struct profile_waste_path *list; /* in the order of pairs, then by from, to, folded */
+    uint32_t count, capacity;
+    uint64_t evicted, unknown; /* instances */
+    bool kept;                 /* contexts were known */
+};
+
 struct profile_waste {
     struct profile_waste_site *sites; /* by (image + 2, process, offset, kind, bytes) */
     uint32_t site_count, site_capacity;
     struct profile_waste_pair
         *pairs; /* by (image + 2, process, offset, to_image + 2, to_process, to, kind) */
     uint32_t pair_count, pair_capacity;
+    struct profile_waste_paths paths;
     struct waste_sums sums;
     uint64_t missed; /* accesses for which there was no memory */
 };
@@ -165,6 +190,8 @@ void profile_waste_free(struct profile_waste *w);
 bool profile_waste_add_site(struct profile_waste *w, const struct profile_waste_site *site);
 bool profile_waste_add_pair(struct profile_waste *w, const struct profile_waste_pair *pair);
 
+/* In the order of a profile's pairs, as qsort wants it; 0: of the same accesses and kind. */
+int profile_waste_pairs_compare(const void *a, const void *b);
 void profile_waste_figures_add(struct waste_figures *to, const struct waste_figures *from);
 
 /* "load", "store", "update". */

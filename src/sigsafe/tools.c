@@ -45,6 +45,7 @@ struct tool_about tools_about(uint64_t set)
         all.silent = all.silent && t->silent;
         all.blocks |= t->blocks;
         all.contexts |= t->contexts;
+        all.in_context |= t->in_context;
         all.transfers |= t->transfers;
         all.hotlists |= t->hotlists;
         all.module |= t->module;

@@ -26,6 +26,7 @@ struct tool_about {
     bool silent;          /* it keeps nothing in the spool */
     bool blocks;          /* it counts executions of all blocks */
     bool contexts;        /* it keeps a tree of calling contexts, whose nodes count calls */
+    bool in_context;      /* beside a tool with `contexts` it keeps nodes of that tree, too */
     bool transfers;       /* it counts every transfer of control, and no blocks: they follow */
     bool hotlists;        /* it keeps hotlists of values in the program */
     bool module;          /* a module in a process of its own takes what it sees, and says how
@@ -71,7 +72,8 @@ enum {
       .blocks = true)                                                                              \
     X(STREAMS, streams, "strides and spans of each load and store", .carriers = TOOL_TRANSLATED,   \
       .blocks = true)                                                                              \
-    X(WASTE, waste, "stores in vain, loads of what was loaded", .carriers = TOOL_TRANSLATED)
+    X(WASTE, waste, "stores in vain, loads of what was loaded", .carriers = TOOL_TRANSLATED,       \
+      .in_context = true)
 #define TOOLS_HOTLIST(X)                                                                           \
     X(RESULTS, results, "the most frequent results of each instruction",                           \
       .carriers = TOOL_TRANSLATED, .blocks = true, .hotlists = true)

@@ -13,10 +13,10 @@
  * coroutines): each has a shadow stack of its own, found by where its return addresses lie.
  *
  * The tree is bounded: where it is as large as it may be (spool_config.contexts), the contexts with
- * the smallest shares of all calls are folded into their parents (calls_fold.h). So is a context
- * that is too deep (spool_config.max_depth), and a new one where that has not made room. What is
- * called there keeps its counts, by callee, below the parent's [folded], and so does all that those
- * call. Where not even that has room (twice as many nodes), calls are counted in [folded] below the
+ * the smallest shares of all calls are folded into their parents (calls_fold.h), unless another
+ * tool keeps nodes of it (tool_about.in_context). So is a context that is too deep
+ * (spool_config.max_depth), and a new one where that has not made room. What is called there keeps
+ * its counts, by callee, below the parent's [folded], and so does all that those call. Where not even that has room (twice as many nodes), calls are counted in [folded] below the
  * root. With spool_config.fold_recursion the context of a function that is active already is that
  * of its activation.
  *
@@ -28,6 +28,8 @@
  *
  * Context: called hooks: the thread concerned, on its engine stack.
  * Ownership: shadow stacks stay with the thread area. */
+#include "tools/calls.h"
+
 #include <stddef.h>
 
 #include "engine/hook_line.h"
@@ -109,7 +111,7 @@ struct calls {
     uint64_t nodes_most; /* that the tree has before contexts are folded */
     uint32_t depth_most;
     bool fold_recursion;
-    bool crowded; /* folding what is cold makes no room */
+    bool crowded; /* folding what is cold makes no room, or nothing may be folded */
     struct stack stacks[STACKS];
     struct stack *current;
     uint64_t now;
@@ -194,6 +196,21 @@ static void calls_give(struct calls *c)
 {
     c->line.top = c->current->frames + c->current->depth - 1;
     c->line.limit = c->current->frames + DEPTH - 1;
+}
+
+spool_ref calls_context_as(const struct engine_thread *t)
+{
+    const struct calls *c = t->tools[TOOL_CALLS];
+    if (!c || c->line.top == &c->nothing)
+        return 0;
+    for (const struct frame *top = c->line.top; top >= c->current->frames; top--) {
+        uint64_t above = top->slot - t->gpr[ENGINE_RSP];
+        if (above < NEAR)
+            return top->node;
+        if (-above >= NEAR)
+            return 0; /* on a stack on which nothing has been called yet */
+    }
+    return c->current->base;
 }
 
 static spool_ref child_as(struct engine_thread *t, struct calls *c, spool_ref parent, uint64_t key)
@@ -420,6 +437,15 @@ static void block_as(const struct hook_block *block, struct hooks *h)
         hook_line_as(h, HOOK_INDIRECT, LINE_RETURN, returned_as, 0);
 }
 
+/* Somebody else keeps the tree's nodes: they stay where they are. */
+static bool is_kept(const struct spool_config *config)
+{
+    uint32_t kind = tools_next(config->tools, 0);
+    while (kind < TOOL_KIND_COUNT && !tool_about(kind)->in_context)
+        kind = tools_next(config->tools, kind + 1);
+    return kind < TOOL_KIND_COUNT;
+}
+
 /* 0 is no bound. */
 static void bounds_set(struct calls *c, const struct spool *spool)
 {
@@ -428,6 +454,7 @@ static void bounds_set(struct calls *c, const struct spool *spool)
     c->nodes_most = config && config->contexts ? config->contexts : NODES_MOST;
     c->depth_most = config && config->max_depth ? config->max_depth : UINT32_MAX;
     c->fold_recursion = config && config->fold_recursion;
+    c->crowded = config && is_kept(config);
 }
 
 /* Empty; NULL without memory: nothing is folded for being cold. */
@@ -448,7 +475,6 @@ static bool thread_begin_as(struct engine_thread *t)
     bounds_set(c, hook_spool(t));
     /* A forked child has nodes of its own. */
     c->store = (struct cct_store){.blocks = blocks_of_as(c)};
-    c->crowded = false;
     c->current = &c->stacks[0];
     for (uint32_t i = 0; i < STACKS; i++) {
         c->stacks[i].depth = 0;

@@ -14,6 +14,9 @@
  *                  the hook runs before the instruction
  *        store[], load[]   id + 1 of the last access, for each four bytes
  *
+ * Beside `calls`, struct line_contexts has the contexts of store[] and load[], and pairs are kept
+ * by both (sigsafe/spool_waste_paths.h), too.
+ *
  * Contents that change though nothing was stored are somebody else's doing (the kernel's, a
  * thread's between two looks): those bytes are neither unread nor loaded any more.
  *
@@ -31,17 +34,17 @@
 #include "engine/hook_run.h"
 #include "engine/probe.h"
 #include "sigsafe/concise.h"
-#include "sigsafe/spool_waste.h"
+#include "sigsafe/spool_waste_paths.h"
 #include "sigsafe/sys.h"
+#include "tools/calls.h"
 #include "tools/inline/watch.h"
 #include "tools/kernel_reads.h"
 #include "tools/memory.h"
 #include "tools/rows.h"
 #include "tools/tools.h"
-#include "x86/insn.h"
+#include "tools/waste_plan.h"
 
 enum {
-    IDS = 1 << 22,  /* with room in the engine's common memory */
     LINE = 64,
     CELL = 4,
     CELLS = LINE / CELL,
@@ -57,19 +60,6 @@ enum {
     STRING_MOST = 4096, /* bytes that instructions are taken to read that end at what they find */
 };
 
-/* What is known of an id. */
-struct access {
-    struct tuple_memory memory; /* of its size: 0 is a repeated string's */
-    uint8_t kind;               /* enum waste_access */
-    uint8_t element;            /* of a repeated string: its bytes */
-    bool searches;              /* of these: it may end early */
-};
-
-struct common {
-    uint64_t totals; /* id + 1 of the row of totals */
-    struct access accesses[];
-};
-
 struct line {
     uint64_t address; /* 0: free */
     uint32_t epoch;
@@ -83,9 +73,17 @@ struct line {
 };
 _Static_assert(sizeof(struct line) == 4 * LINE, "four bytes for one");
 
+/* Of the line with the same number, where contexts are known: those of its accesses. */
+struct line_contexts {
+    spool_ref store[CELLS], load[CELLS];
+    spool_ref pending_before;
+};
+
 /* A thread. */
 struct observer {
     struct rows_store rows;
+    struct spool_waste_paths *paths; /* NULL: no contexts are known */
+    const struct spool_counts *paths_of;
     struct engine_thread *thread; /* NULL: it has ended */
     struct observer *next;
     struct spool_waste *totals;
@@ -99,6 +97,7 @@ struct observer {
 /* The process's. */
 static struct {
     struct line *lines;
+    struct line_contexts *contexts; /* NULL: none are known */
     struct spool_counts *counts; /* whose observers are listed: a forked child has its own */
     struct observer *observers;
     bool several;                /* there has been more than one thread */
@@ -261,6 +260,28 @@ static void pair_note(struct spool_waste *row, enum waste_kind kind, uint32_t wi
         row->figures.other_redundant += gone;
 }
 
+/* An access in vain, and the one that it makes a pair with. */
+struct waste_of {
+    uint32_t id, with; /* + 1; with 0: it is not known */
+    spool_ref from, to;
+};
+
+static void path_note(const struct observer *o, const struct waste_of *w, enum waste_kind kind,
+                      uint64_t count, uint64_t bytes)
+{
+    struct waste_path one = {w->id, w->with, w->from, w->to, kind, 0, count, bytes, 0};
+    struct waste_path_set *set = NULL;
+    if (!o->paths || !w->with)
+        return;
+    while (!(set = waste_path_set_as(o->rows.spool, o->paths, waste_path_number(&one))))
+        if (!hook_wait_as(o->thread))
+            break;
+    if (set)
+        waste_path_note_as(o->paths, set, &one);
+    else
+        o->paths->evicted += count;
+}
+
 /* ---- lines ---- */
 
 static struct line *slot_of(uint64_t address)
@@ -292,6 +313,11 @@ static void line_begin(struct observer *o, struct line *l, uint64_t address)
         l->store[i] = l->load[i] = 0;
 }
 
+static struct line_contexts *contexts_of(const struct line *l)
+{
+    return waste.contexts ? &waste.contexts[l - waste.lines] : NULL;
+}
+
 /* The last store has been executed: did it change anything? */
 static void pending_judge(struct observer *o, struct line *l, uint64_t changed)
 {
@@ -307,6 +333,12 @@ static void pending_judge(struct observer *o, struct line *l, uint64_t changed)
             row->figures.silent_bytes += bytes;
             pair_note(row, WASTE_SILENT, l->pending_before, count, bytes);
         }
+        const struct line_contexts *c = contexts_of(l);
+        if (c)
+            path_note(o, &(struct waste_of){l->pending_id, l->pending_before,
+                                            c->store[(unsigned)__builtin_ctzll(l->pending) / CELL],
+                                            c->pending_before},
+                      WASTE_SILENT, count, bytes);
     }
     l->pending = 0;
 }
@@ -347,6 +379,7 @@ struct piece {
     uint64_t mask;
     unsigned first, last; /* bytes */
     bool head;      /* the access begins with it */
+    spool_ref context;
 };
 
 /* These bytes are read, by whomever. */
@@ -361,6 +394,7 @@ static void bytes_live(struct observer *o, struct line *l, uint64_t mask)
 static void piece_load(struct observer *o, struct line *l, const struct piece *p)
 {
     struct spool_waste *row = row_of(o, p->id);
+    struct line_contexts *c = contexts_of(l);
     uint64_t count = p->head ? o->weight : 0, bytes = (uint64_t)count_bits(p->mask) * o->weight;
     bool again = (l->loaded & p->mask) == p->mask;
     bytes_live(o, l, p->mask);
@@ -375,21 +409,31 @@ static void piece_load(struct observer *o, struct line *l, const struct piece *p
             pair_note(row, WASTE_REDUNDANT, l->load[p->first / CELL], count, bytes);
         }
     }
+    if (again && c)
+        path_note(o, &(struct waste_of){p->id + 1, l->load[p->first / CELL], p->context,
+                                        c->load[p->first / CELL]},
+                  WASTE_REDUNDANT, count, bytes);
     l->loaded |= p->mask;
-    for (unsigned i = p->first / CELL; i <= p->last / CELL; i++)
+    for (unsigned i = p->first / CELL; i <= p->last / CELL; i++) {
         l->load[i] = p->id + 1;
+        if (c)
+            c->load[i] = p->context;
+    }
 }
 
-/* Bytes that nobody has read are overwritten by the access `by` (id + 1), or their frame is gone
- * (0). */
-static void bytes_dead(struct observer *o, struct line *l, uint64_t mask, uint32_t by)
+/* Bytes that nobody has read are overwritten by the access `by`, or their frame is gone (NULL). */
+static void bytes_dead(struct observer *o, struct line *l, uint64_t mask, const struct piece *by)
 {
+    const struct line_contexts *c = contexts_of(l);
     uint64_t dead = l->unread & mask;
     while (dead) {
         unsigned cell = (unsigned)__builtin_ctzll(dead) / CELL;
         uint32_t site = l->store[cell];
+        spool_ref from = c ? c->store[cell] : 0;
         uint64_t bits = 0;
-        for (; cell < CELLS && l->store[cell] == site && dead >> CELL * cell & 15; cell++)
+        for (; cell < CELLS && l->store[cell] == site && (!c || c->store[cell] == from) &&
+               dead >> CELL * cell & 15;
+             cell++)
             bits |= dead & UINT64_C(15) << CELL * cell;
         dead &= ~bits;
         struct spool_waste *row = site ? row_of(o, site - 1) : NULL;
@@ -399,7 +443,9 @@ static void bytes_dead(struct observer *o, struct line *l, uint64_t mask, uint32
         if (row && by) {
             row->figures.dead += count;
             row->figures.dead_bytes += bytes;
-            pair_note(row, WASTE_DEAD, by, count, bytes);
+            pair_note(row, WASTE_DEAD, by->id + 1, count, bytes);
+            path_note(o, &(struct waste_of){site, by->id + 1, from, by->context}, WASTE_DEAD, count,
+                      bytes);
         } else if (row) {
             row->figures.frame += count;
             row->figures.frame_bytes += bytes;
@@ -411,20 +457,26 @@ static void bytes_dead(struct observer *o, struct line *l, uint64_t mask, uint32
 static void piece_store(struct observer *o, struct line *l, const struct piece *p)
 {
     struct spool_waste *row = row_of(o, p->id);
+    struct line_contexts *c = contexts_of(l);
     if (row) {
         row->figures.stores += p->head ? o->weight : 0;
         row->figures.store_bytes += (uint64_t)count_bits(p->mask) * o->weight;
     }
     o->window.seen_stores += count_bits(p->mask);
-    bytes_dead(o, l, p->mask, p->id + 1);
+    bytes_dead(o, l, p->mask, p);
     l->unread |= p->mask;
     l->heads = (l->heads & ~p->mask) | (p->head ? UINT64_C(1) << p->first : 0);
     l->pending = p->mask;
     l->pending_id = p->id + 1;
     l->pending_before = l->store[p->first / CELL];
     l->weight = o->weight;
-    for (unsigned i = p->first / CELL; i <= p->last / CELL; i++)
+    if (c)
+        c->pending_before = c->store[p->first / CELL];
+    for (unsigned i = p->first / CELL; i <= p->last / CELL; i++) {
         l->store[i] = p->id + 1;
+        if (c)
+            c->store[i] = p->context;
+    }
 }
 
 /* The stack pointer's side: a return above this store ends its frame. */
@@ -439,11 +491,13 @@ static void range_touch(struct observer *o, uint32_t id, unsigned kind, uint64_t
 {
     struct engine_thread *t = o->thread;
     uint64_t end = address + size;
+    spool_ref context = o->paths ? calls_context_as(t) : 0;
     for (uint64_t at = address; at < end;) {
         uint64_t begin = at & ~(uint64_t)(LINE - 1);
         unsigned first = (unsigned)(at - begin),
                  count = end - begin < LINE ? (unsigned)(end - at) : LINE - first;
-        struct piece p = {id, mask_of(first, count), first, first + count - 1, at == address};
+        struct piece p = {id,    mask_of(first, count), first, first + count - 1,
+                          at == address, context};
         at += count;
         struct line *l = t->watch[watch_part(begin)] ? line_look(o, begin) : NULL;
         if (!l)
@@ -491,7 +545,7 @@ static struct observer *observer_of(struct engine_thread *t)
     if (!o || !o->rows.record)
         return NULL;
     if (!o->totals)
-        o->totals = row_of(o, (uint32_t)((const struct common *)hook_common(t, TOOL_WASTE))->totals - 1);
+        o->totals = row_of(o, (uint32_t)((const struct waste_common *)hook_common(t, TOOL_WASTE))->totals - 1);
     window_look(o);
     return o;
 }
@@ -508,7 +562,7 @@ static void executed_note(struct observer *o)
         window_next(o);
 }
 
-static void alarm_as(struct engine_thread *t, uint64_t argument, uint64_t value)
+void waste_alarm_as(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
     struct observer *o = observer_of(t);
     (void)argument;
@@ -520,21 +574,21 @@ static void alarm_as(struct engine_thread *t, uint64_t argument, uint64_t value)
         o->alarm = PROGRESS;
 }
 
-static void touch_as(struct engine_thread *t, uint64_t id, uint64_t value)
+void waste_touch_as(struct engine_thread *t, uint64_t id, uint64_t value)
 {
     struct observer *o = observer_of(t);
-    const struct access *a = &((const struct common *)hook_common(t, TOOL_WASTE))->accesses[id];
+    const struct waste_site *a = &((const struct waste_common *)hook_common(t, TOOL_WASTE))->sites[id];
     (void)value;
     if (o)
         range_touch(o, (uint32_t)id, a->kind, memory_address_as(t, &a->memory), a->memory.size);
 }
 
 /* A repeated string instruction: all its elements. */
-static void string_as(struct engine_thread *t, uint64_t id, uint64_t value)
+void waste_string_as(struct engine_thread *t, uint64_t id, uint64_t value)
 {
     enum { DOWNWARDS = 0x400 };
     struct observer *o = observer_of(t);
-    const struct access *a = &((const struct common *)hook_common(t, TOOL_WASTE))->accesses[id];
+    const struct waste_site *a = &((const struct waste_common *)hook_common(t, TOOL_WASTE))->sites[id];
     uint64_t times = t->gpr[ENGINE_RCX], address = memory_address_as(t, &a->memory);
     (void)value;
     if (a->searches && times > STRING_MOST / a->element) /* a string's end is sought with all ones */
@@ -551,7 +605,7 @@ static void string_as(struct engine_thread *t, uint64_t id, uint64_t value)
 }
 
 /* It is not known what it reads. */
-static void unknown_as(struct engine_thread *t, uint64_t reads, uint64_t value)
+void waste_unknown_as(struct engine_thread *t, uint64_t reads, uint64_t value)
 {
     struct observer *o = observer_of(t);
     (void)value;
@@ -563,7 +617,7 @@ static void unknown_as(struct engine_thread *t, uint64_t reads, uint64_t value)
         void_all(o);
 }
 
-static void return_as(struct engine_thread *t, uint64_t argument, uint64_t value)
+void waste_return_as(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
     struct observer *o = observer_of(t);
     uint64_t sp = t->gpr[ENGINE_RSP], low = ~t->floor;
@@ -579,12 +633,12 @@ static void return_as(struct engine_thread *t, uint64_t argument, uint64_t value
         if (!l)
             continue;
         if (l->voids == waste.voids)
-            bytes_dead(o, l, sp - at < LINE ? mask_of(0, (unsigned)(sp - at)) : UINT64_MAX, 0);
+            bytes_dead(o, l, sp - at < LINE ? mask_of(0, (unsigned)(sp - at)) : UINT64_MAX, NULL);
         lock_release(&l->lock);
     }
 }
 
-static void system_call_as(struct engine_thread *t, uint64_t argument, uint64_t value)
+void waste_system_call_as(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
     struct observer *o = observer_of(t);
     struct kernel_read reads[KERNEL_READS];
@@ -601,113 +655,10 @@ static void system_call_as(struct engine_thread *t, uint64_t argument, uint64_t 
             range_read(o, reads[i].address, reads[i].bytes);
 }
 
-/* ---- blocks ---- */
-
-enum { CANARY = 0x28 }; /* of the stack protector, in FS: constant while a thread runs */
-
-static bool is_canary(const struct x86_memory *m)
-{
-    return m->segment == X86_FS && m->base == X86_NONE && m->index == X86_NONE && m->disp == CANARY;
-}
-
-/* Its operand only hints at what it accesses. */
-static bool is_vague(const struct x86_insn *insn, const struct x86_memory *m)
-{
-    enum { OPCODE_BIT = 0xa3, BIT_MASK = 0xe7 };
-    bool bit = insn->map == X86_MAP_0F && insn->encoding == X86_LEGACY &&
-               (insn->opcode & BIT_MASK) == OPCODE_BIT;
-    return (insn->traits & X86_VSIB && m->index != X86_NONE) || !m->size || (bit && insn->access);
-}
-
-static unsigned kind_of(const struct x86_insn *insn, const struct x86_memory *m)
-{
-    bool always = insn->kind == X86_STRING_REP || !(m->access & X86_MEM_CONDITIONAL);
-    bool stores = m->access & X86_MEM_WRITE && always;
-    return (m->access & X86_MEM_READ ? WASTE_LOAD : 0u) | (stores ? WASTE_STORE : 0u);
-}
-
-static bool operand_as(const struct hook_block *block, uint32_t index, unsigned operand,
-                       uint64_t next, const struct x86_memory *m, struct hooks *h)
-{
-    const struct x86_insn *insn = &block->insns[index];
-    bool repeats = insn->kind == X86_STRING_REP;
-    bool searches = repeats && (insn->opcode & 0xf6) == 0xa6; /* cmps, scas */
-    struct spool_thing thing = {
-        .key = hook_key_as(h, next - insn->length), .to = operand, .kind = THING_ROW,
-        .bytes = repeats ? 0 : m->size, .instructions = (uint16_t)kind_of(insn, m),
-    };
-    uint32_t id = hook_thing_make_as(h, &thing);
-    struct access *a =
-        id < COUNTS_IDS_MAX
-            ? hook_common_as(h, offsetof(struct common, accesses) + (uint64_t)id * sizeof *a,
-                             sizeof *a)
-            : NULL;
-    if (!a)
-        return false;
-    *a = (struct access){.memory = {.disp = m->disp + (m->base == X86_RIP ? (int64_t)next : 0),
-                                    .base = m->base == X86_RIP ? X86_NONE : m->base,
-                                    .index = m->index,
-                                    .scale = m->scale,
-                                    .add8 = m->add8,
-                                    .segment = m->segment == X86_FS,
-                                    .address32 = m->address32,
-                                    .size = m->size},
-                         .kind = (uint8_t)kind_of(insn, m),
-                         .element = (uint8_t)m->size,
-                         .searches = searches};
-    return repeats ? hook_call_as(h, HOOK_BEFORE, index, string_as, id)
-                   : watch_memory_as(h, index, operand, touch_as, id);
-}
-
-/* Loads before stores: what is stored is compared with what was there at the next look. */
-static bool insn_as(const struct hook_block *block, uint32_t index, uint64_t next, struct hooks *h)
-{
-    struct x86_memory memory[X86_MEMORY_MAX];
-    const struct x86_insn *insn = &block->insns[index];
-    unsigned count = x86_memory_as(insn, block->code[index], memory);
-    bool transfer =
-        insn->kind == X86_CALL || insn->kind == X86_CALL_INDIRECT || insn->kind == X86_RET;
-    if (insn->kind == X86_SYSCALL)
-        return hook_call_as(h, HOOK_BEFORE, index, system_call_as, 0);
-    if (insn->kind == X86_RET)
-        return watch_return_as(h, index, return_as, 0);
-    if (transfer)
-        count = insn->access & X86_MEM_READ ? 1 : 0;
-    for (unsigned stores = 0; stores < 2; stores++)
-        for (unsigned k = 0; k < count; k++) {
-            const struct x86_memory *m = &memory[k];
-            bool reads = m->access & X86_MEM_READ, vague = is_vague(insn, m) || !kind_of(insn, m);
-            if (reads == (bool)stores || is_canary(m))
-                continue;
-            if (!(vague ? hook_call_as(h, HOOK_BEFORE, index, unknown_as, reads)
-                        : operand_as(block, index, k, next, m, h)))
-                return false;
-        }
-    return true;
-}
-
-static void block_as(const struct hook_block *block, struct hooks *h)
-{
-    struct common *common = hook_common_as(h, 0, sizeof *common);
-    struct spool_thing totals = {.kind = THING_ROW, .instructions = WASTE_TOTALS};
-    uint64_t next = block->pc;
-    if (common && !common->totals) {
-        uint32_t id = hook_thing_make_as(h, &totals);
-        common->totals = id == COUNTS_NONE ? 0 : (uint64_t)id + 1;
-    }
-    bool ok = common && common->totals && watch_alarm_as(h, block->count, alarm_as, 0);
-    for (uint32_t i = 0; ok && i < block->count; i++) {
-        next += block->insns[i].length;
-        ok = insn_as(block, i, next, h);
-    }
-    if (!ok)
-        hook_refuse_as(h);
-}
-
 /* ---- threads ---- */
 
 /* The process's part; a forked child goes on with what its parent knew. */
-static bool process_ready(struct spool_counts *counts)
+static bool process_ready(struct spool_counts *counts, bool in_context)
 {
     lock_wait(&waste.lock);
     if (!waste.lines) {
@@ -717,12 +668,30 @@ static bool process_ready(struct spool_counts *counts)
         for (unsigned i = 0; i < WATCH_PARTS; i++)
             waste.watch[i] = 1;
     }
+    if (in_context && !waste.contexts)
+        waste.contexts = memory_map_as(LINES * sizeof(struct line_contexts));
     if (waste.counts != counts) {
         waste.counts = counts;
         waste.observers = NULL;
     }
     lock_release(&waste.lock);
-    return waste.lines;
+    return waste.lines && (waste.contexts || !in_context);
+}
+
+/* Its table of pairs by call paths, where contexts are known. */
+static bool paths_begin_as(struct engine_thread *t, struct observer *o, struct spool_counts *counts)
+{
+    struct spool_waste_paths *made = o->paths;
+    if (!waste.contexts || (made && o->paths_of == counts))
+        return true;
+    while (!(made = spool_alloc_as(hook_spool(t), sizeof *made)))
+        if (!hook_wait_as(t))
+            return false;
+    hook_waited(t);
+    spool_push_as(hook_spool(t), &counts->tables[WASTE_PATHS_TABLE], made);
+    o->paths = made;
+    o->paths_of = counts;
+    return true;
 }
 
 static bool thread_begin_as(struct engine_thread *t)
@@ -734,10 +703,12 @@ static bool thread_begin_as(struct engine_thread *t)
         t->watch[i] = 1;
     if (!counts)
         return true;
-    if (!process_ready(counts) ||
+    if (!process_ready(counts, t->tools[TOOL_CALLS] != NULL) ||
         !rows_thread_begin_as(t, sizeof(struct observer), TOOL_WASTE, TABLE_WASTE, WASTE_LAYOUT))
         return false;
     struct observer *o = t->tools[TOOL_WASTE];
+    if (!paths_begin_as(t, o, counts))
+        return false;
     if (!known) {
         hotlist_random_seed(&o->random, sys_ticks_as() ^ (uint64_t)(uintptr_t)t);
         o->weight = 1;
@@ -773,8 +744,8 @@ static void thread_end_as(struct engine_thread *t)
 
 const struct tool tool_waste = {
     .flags = TOOL_SHARED | TOOL_WATCHES,
-    .common_size = sizeof(struct common) + IDS * sizeof(struct access),
-    .block = block_as,
+    .common_size = sizeof(struct waste_common) + WASTE_IDS * sizeof(struct waste_site),
+    .block = waste_block_as,
     .thread_begin = thread_begin_as,
     .thread_end = thread_end_as,
 };

@@ -57,9 +57,12 @@ struct section_kind {
     X(texts) X(names) X(figures)
 
 /* Those of tools' tables come after them: table/NAME.c, for each row of TOOLS_TABLE
- * (sigsafe/tools.h). */
+ * (sigsafe/tools.h). Then those that belong to one of these. */
+#define SECTION_KINDS_WITHIN(X) X(waste_paths)
+
 #define SECTION_KIND(name) extern const struct section_kind kind_##name;
 SECTION_KINDS(SECTION_KIND)
+SECTION_KINDS_WITHIN(SECTION_KIND)
 #undef SECTION_KIND
 
 /* The table, ended by NULL. */

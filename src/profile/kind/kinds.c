@@ -11,7 +11,7 @@ TOOLS_TABLE(TABLE_DECLARED)
 #define SECTION_KIND(name) &kind_##name,
 #define SECTION_TABLE(id, name, ...) SECTION_KIND(name)
 const struct section_kind *const section_kinds[] = {
-    SECTION_KINDS(SECTION_KIND) TOOLS_TABLE(SECTION_TABLE) NULL};
+    SECTION_KINDS(SECTION_KIND) TOOLS_TABLE(SECTION_TABLE) SECTION_KINDS_WITHIN(SECTION_KIND) NULL};
 
 const struct section_type section_live = {8, "live", SECTION_REQUIRED};
 

@@ -7,6 +7,7 @@
 #include "profile/kind/kind.h"
 #include "profile/spool_rows.h"
 #include "profile/table/table.h"
+#include "profile/table/waste_paths.h"
 #include "sigsafe/tools.h"
 
 struct profile_waste *profile_waste_new(void)
@@ -20,6 +21,8 @@ void profile_waste_free(struct profile_waste *w)
         return;
     free(w->sites);
     free(w->pairs);
+    free(w->paths.calls);
+    free(w->paths.list);
     free(w);
 }
 
@@ -63,7 +66,13 @@ static void free_table(void *table)
     profile_waste_free(table);
 }
 
-/* First the sites, then each pair's access in vain, then the other one of each. */
+static void pair_place(struct profile_waste_pair *p, bool other, struct table_place *out)
+{
+    *out = other ? (struct table_place){&p->to_image, &p->to_process, p->to}
+                 : (struct table_place){&p->image, &p->process, p->offset};
+}
+
+/* First the sites, then each pair's access in vain and the other one; so with paths; then calls. */
 static bool place(void *table, uint32_t at, struct table_place *out)
 {
     struct profile_waste *w = table;
@@ -73,11 +82,20 @@ static bool place(void *table, uint32_t at, struct table_place *out)
         return true;
     }
     at -= w->site_count;
-    if (at / 2 >= w->pair_count)
+    if (at / 2 < w->pair_count) {
+        pair_place(&w->pairs[at / 2], at % 2, out);
+        return true;
+    }
+    at -= 2 * w->pair_count;
+    if (at / 2 < w->paths.count) {
+        pair_place(&w->paths.list[at / 2].pair, at % 2, out);
+        return true;
+    }
+    at -= 2 * w->paths.count;
+    if (at >= w->paths.call_count)
         return false;
-    struct profile_waste_pair *p = &w->pairs[at / 2];
-    *out = at % 2 ? (struct table_place){&p->to_image, &p->to_process, p->to}
-                  : (struct table_place){&p->image, &p->process, p->offset};
+    struct profile_waste_call *c = &w->paths.calls[at];
+    *out = (struct table_place){&c->image, &c->process, c->offset};
     return true;
 }
 
@@ -95,6 +113,17 @@ void profile_waste_figures_add(struct waste_figures *to, const struct waste_figu
 #undef ADD
 }
 
+struct profile_waste_pair waste_pair_moved(const struct profile_waste_pair *from,
+                                           const struct table_append *how)
+{
+    struct profile_waste_pair pair = *from;
+    pair.image = profile_counts_image_in(how->image_of, pair.image);
+    pair.to_image = profile_counts_image_in(how->image_of, pair.to_image);
+    pair.process += how->first_process;
+    pair.to_process += how->first_process;
+    return pair;
+}
+
 static bool append(void **into, const void *from, const struct table_append *how)
 {
     const struct profile_waste *added = from;
@@ -108,11 +137,7 @@ static bool append(void **into, const void *from, const struct table_append *how
             return false;
     }
     for (uint32_t i = 0; w && i < added->pair_count; i++) {
-        struct profile_waste_pair pair = added->pairs[i];
-        pair.image = profile_counts_image_in(how->image_of, pair.image);
-        pair.to_image = profile_counts_image_in(how->image_of, pair.to_image);
-        pair.process += how->first_process;
-        pair.to_process += how->first_process;
+        struct profile_waste_pair pair = waste_pair_moved(&added->pairs[i], how);
         if (!profile_waste_add_pair(w, &pair))
             return false;
     }
@@ -120,7 +145,7 @@ static bool append(void **into, const void *from, const struct table_append *how
         waste_sums_add(&w->sums, &added->sums);
         w->missed = add_saturated(w->missed, added->missed);
     }
-    return w;
+    return w && waste_paths_append(&w->paths, &added->paths, how);
 }
 
 #define ORDER(x, y)                                                                                \
@@ -138,7 +163,7 @@ static int compare_sites(const void *a, const void *b)
     return 0;
 }
 
-static int compare_pairs(const void *a, const void *b)
+int profile_waste_pairs_compare(const void *a, const void *b)
 {
     const struct profile_waste_pair *x = a, *y = b;
     ORDER(x->image + FRAME_IMAGE_FIRST, y->image + FRAME_IMAGE_FIRST);
@@ -169,22 +194,25 @@ static void settle_sites(struct profile_waste *w)
     w->site_count = kept;
 }
 
+void waste_pair_settle(struct profile_waste_pair *p)
+{
+    p->process = p->image == PROFILE_IMAGE_NONE ? p->process : 0;
+    p->to_process = p->to_image == PROFILE_IMAGE_NONE ? p->to_process : 0;
+}
+
 static bool settle(void *table, const uint32_t *new_index)
 {
     struct profile_waste *w = table;
     uint32_t kept = 0;
     (void)new_index;
     settle_sites(w);
-    for (uint32_t i = 0; i < w->pair_count; i++) {
-        struct profile_waste_pair *p = &w->pairs[i];
-        p->process = p->image == PROFILE_IMAGE_NONE ? p->process : 0;
-        p->to_process = p->to_image == PROFILE_IMAGE_NONE ? p->to_process : 0;
-    }
+    for (uint32_t i = 0; i < w->pair_count; i++)
+        waste_pair_settle(&w->pairs[i]);
     if (w->pair_count)
-        qsort(w->pairs, w->pair_count, sizeof *w->pairs, compare_pairs);
+        qsort(w->pairs, w->pair_count, sizeof *w->pairs, profile_waste_pairs_compare);
     for (uint32_t i = 0; i < w->pair_count; i++) {
         struct profile_waste_pair *last = kept ? &w->pairs[kept - 1] : NULL, *p = &w->pairs[i];
-        if (last && compare_pairs(last, p) == 0) {
+        if (last && profile_waste_pairs_compare(last, p) == 0) {
             last->count = add_saturated(last->count, p->count);
             last->bytes = add_saturated(last->bytes, p->bytes);
         } else {
@@ -192,7 +220,7 @@ static bool settle(void *table, const uint32_t *new_index)
         }
     }
     w->pair_count = kept;
-    return true;
+    return waste_paths_settle(&w->paths);
 }
 
 /* ---- from the spool ---- */
@@ -202,29 +230,35 @@ static bool is_access(const struct spool_thing *t)
     return t->kind == THING_ROW && t->instructions && t->instructions <= WASTE_UPDATE;
 }
 
-static bool add_pairs(struct counts_process *q, const struct spool_thing *t,
-                      const struct spool_waste *row)
+bool waste_pair_make(struct counts_process *q, uint32_t id, const struct waste_pair *p,
+                     struct profile_waste_pair *out)
 {
-    for (unsigned i = 0; i < WASTE_PAIRS && row->pairs[i].with; i++) {
-        const struct waste_pair *p = &row->pairs[i];
-        struct spool_thing with;
-        if (!spool_counts_thing(q, p->with - 1, &with) || !is_access(&with) ||
-            p->kind >= WASTE_KIND_COUNT) {
-            q->r->view->damage++;
-            continue;
-        }
-        struct profile_waste_pair pair = {.image = spool_counts_image(t->key),
-                                          .process = q->process,
-                                          .offset = key_offset(t->key),
-                                          .to_image = spool_counts_image(with.key),
-                                          .to_process = q->process,
-                                          .to = key_offset(with.key),
-                                          .kind = p->kind,
-                                          .count = p->count,
-                                          .bytes = p->bytes};
-        if (!profile_waste_add_pair(q->to->tables[TABLE_WASTE], &pair))
-            return false;
+    struct spool_thing at, with;
+    if (!spool_counts_thing(q, id, &at) || !is_access(&at) ||
+        !spool_counts_thing(q, p->with - 1, &with) || !is_access(&with) ||
+        p->kind >= WASTE_KIND_COUNT) {
+        q->r->view->damage++;
+        return false;
     }
+    *out = (struct profile_waste_pair){.image = spool_counts_image(at.key),
+                                       .process = q->process,
+                                       .offset = key_offset(at.key),
+                                       .to_image = spool_counts_image(with.key),
+                                       .to_process = q->process,
+                                       .to = key_offset(with.key),
+                                       .kind = p->kind,
+                                       .count = p->count,
+                                       .bytes = p->bytes};
+    return true;
+}
+
+static bool add_pairs(struct counts_process *q, uint32_t id, const struct spool_waste *row)
+{
+    struct profile_waste_pair pair;
+    for (unsigned i = 0; i < WASTE_PAIRS && row->pairs[i].with; i++)
+        if (waste_pair_make(q, id, &row->pairs[i], &pair) &&
+            !profile_waste_add_pair(q->to->tables[TABLE_WASTE], &pair))
+            return false;
     return true;
 }
 
@@ -269,7 +303,7 @@ static bool waste_row(void *data, uint32_t id, const void *at)
                                       .bytes = thing.bytes,
                                       .kind = thing.instructions,
                                       .figures = row.figures};
-    return profile_waste_add_site(w, &site) && add_pairs(q, &thing, &row);
+    return profile_waste_add_site(w, &site) && add_pairs(q, id, &row);
 }
 
 static bool add_process(struct counts_process *q)
@@ -280,8 +314,10 @@ static bool add_process(struct counts_process *q)
         return true;
     if (!w)
         q->to->tables[TABLE_WASTE] = w = profile_waste_new();
-    return w && spool_rows_read(q->r->view, list, WASTE_LAYOUT, &q->r->table_bytes, waste_row, q,
-                                &w->missed);
+    return w &&
+           spool_rows_read(q->r->view, list, WASTE_LAYOUT, &q->r->table_bytes, waste_row, q,
+                           &w->missed) &&
+           waste_paths_read(q, &w->paths);
 }
 
 const struct profile_table table_waste = {
@@ -308,6 +344,38 @@ static bool section_needed(const struct profile *p)
     X(count, UINT64_MAX, "instances of a pair")                                                    \
     X(bytes, UINT64_MAX, "bytes of a pair")
 
+static struct profile_waste_pair *pair_at(const void *first, uint32_t i, size_t each)
+{
+    return (struct profile_waste_pair *)(uintptr_t)((const char *)first + i * each);
+}
+
+void waste_pairs_put(struct buf *b, const void *first, uint32_t n, size_t each)
+{
+    write_places(b, first, n, each);
+    for (uint32_t i = 0; i < n; i++)
+        buf_put_uleb(b, pair_at(first, i, each)->to_image + FRAME_IMAGE_FIRST);
+    for (uint32_t i = 0; i < n; i++)
+        buf_put_uleb(b, pair_at(first, i, each)->to_process);
+    for (uint32_t i = 0; i < n; i++)
+        buf_put_sleb(b, (int64_t)(pair_at(first, i, each)->to - pair_at(first, i, each)->offset));
+#define PUT(name, most, what)                                                                      \
+    for (uint32_t i = 0; i < n; i++)                                                               \
+        buf_put_uleb(b, pair_at(first, i, each)->name);
+    PAIR_COLUMNS(PUT)
+#undef PUT
+}
+
+bool waste_pairs_good(const struct profile *p, const void *first, uint32_t n, size_t each)
+{
+    bool good = true;
+    for (uint32_t i = 0; good && i < n; i++) {
+        const struct profile_waste_pair *at = pair_at(first, i, each);
+        good = places_good(p, at, i ? pair_at(first, i - 1, each) : NULL) &&
+               image_exists(p, at->to_image) && at->to_process < p->process_count;
+    }
+    return good;
+}
+
 static void section_put(struct buf *b, const struct encoder *x)
 {
     const struct profile_waste *w = x->p->counts->tables[TABLE_WASTE];
@@ -328,18 +396,7 @@ static void section_put(struct buf *b, const struct encoder *x)
         buf_put_uleb(b, w->sites[i].figures.name);
     WASTE_FIGURES(PUT)
 #undef PUT
-    write_places(b, w->pairs, m, sizeof *w->pairs);
-    for (uint32_t i = 0; i < m; i++)
-        buf_put_uleb(b, w->pairs[i].to_image + FRAME_IMAGE_FIRST);
-    for (uint32_t i = 0; i < m; i++)
-        buf_put_uleb(b, w->pairs[i].to_process);
-    for (uint32_t i = 0; i < m; i++)
-        buf_put_sleb(b, (int64_t)(w->pairs[i].to - w->pairs[i].offset));
-#define PUT(name, most, what)                                                                      \
-    for (uint32_t i = 0; i < m; i++)                                                               \
-        buf_put_uleb(b, w->pairs[i].name);
-    PAIR_COLUMNS(PUT)
-#undef PUT
+    waste_pairs_put(b, w->pairs, m, sizeof *w->pairs);
 }
 
 static bool section_check(const struct profile *p, struct err *e)
@@ -348,10 +405,7 @@ static bool section_check(const struct profile *p, struct err *e)
     bool good = true;
     for (uint32_t i = 0; good && i < w->site_count; i++)
         good = places_good(p, &w->sites[i], i ? &w->sites[i - 1] : NULL);
-    for (uint32_t i = 0; good && i < w->pair_count; i++)
-        good = places_good(p, &w->pairs[i], i ? &w->pairs[i - 1] : NULL) &&
-               image_exists(p, w->pairs[i].to_image) &&
-               w->pairs[i].to_process < p->process_count;
+    good = good && waste_pairs_good(p, w->pairs, w->pair_count, sizeof *w->pairs);
     return good || err_set(e, ERR_INTERNAL,
                            "the profile cannot be written: an access is of no image or process, or "
                            "out of order");
@@ -372,18 +426,20 @@ static void get_sites(struct decoder *d, struct cursor *c, struct profile_waste_
 #undef GET
 }
 
-static void get_pairs(struct decoder *d, struct cursor *c, struct profile_waste_pair *at,
-                      uint32_t n)
+void waste_pairs_get(struct decoder *d, struct cursor *c, void *first, uint32_t n, size_t each)
 {
-    read_places(d, c, at, n, sizeof *at);
-    read_images(d, c, &at->to_image, n, sizeof *at, "the image of a pair, not 0");
+    read_places(d, c, first, n, each);
+    read_images(d, c, &pair_at(first, 0, each)->to_image, n, each, "the image of a pair, not 0");
     for (uint32_t i = 0; i < n && !c->failed; i++)
-        at[i].to_process = read_process(d, c);
-    for (uint32_t i = 0; i < n && !c->failed; i++)
-        at[i].to = at[i].offset + (uint64_t)cursor_sleb(c, "the distance of a pair");
+        pair_at(first, i, each)->to_process = read_process(d, c);
+    for (uint32_t i = 0; i < n && !c->failed; i++) {
+        struct profile_waste_pair *p = pair_at(first, i, each);
+        p->to = p->offset + (uint64_t)cursor_sleb(c, "the distance of a pair");
+    }
 #define GET(name, most, what)                                                                      \
     for (uint32_t i = 0; i < n && !c->failed; i++)                                                 \
-        at[i].name = (__typeof__(at[i].name))cursor_uleb(c, most, what);
+        pair_at(first, i, each)->name =                                                            \
+            (__typeof__(pair_at(first, i, each)->name))cursor_uleb(c, most, what);
     PAIR_COLUMNS(GET)
 #undef GET
 }
@@ -395,20 +451,20 @@ static void section_get(struct decoder *d, struct cursor *c)
         read_no_memory(c);
         return;
     }
-    enum { SITE = 5 + sizeof(struct waste_figures) / 8, PAIR = 9 };
+    enum { SITE = 5 + sizeof(struct waste_figures) / 8 };
     w->missed = read_u64(c, "the number of accesses missed");
 #define GET(name) w->sums.name = read_u64(c, "a sum of all accesses");
     WASTE_SUMS(GET)
 #undef GET
     w->site_count = cursor_count(c, SITE, "a number of accesses that fits the section");
-    w->pair_count = cursor_count(c, PAIR, "a number of pairs that fits the section");
+    w->pair_count = cursor_count(c, WASTE_PAIR_LEAST, "a number of pairs that fits the section");
     w->sites = read_array(c, w->site_count, sizeof *w->sites);
     w->pairs = read_array(c, w->pair_count, sizeof *w->pairs);
     w->site_capacity = w->site_count;
     w->pair_capacity = w->pair_count;
     if (w->sites && w->pairs) {
         get_sites(d, c, w->sites, w->site_count);
-        get_pairs(d, c, w->pairs, w->pair_count);
+        waste_pairs_get(d, c, w->pairs, w->pair_count, sizeof *w->pairs);
     }
     if (c->failed)
         w->site_count = w->pair_count = 0;

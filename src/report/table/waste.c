@@ -12,6 +12,7 @@
 #include "profile/place.h"
 #include "report/ranked.h"
 #include "report/table/view.h"
+#include "report/table/waste_paths.h"
 #include "report/text.h"
 #include "symbols/code.h"
 #include "x86/format.h"
@@ -204,6 +205,7 @@ static void write_shares(FILE *out, const struct profile_waste *w, const struct 
     if (w->missed)
         fprintf(out, "%s accesses were not kept: there was no memory\n",
                 text_count(number, w->missed));
+    waste_paths_header(out, w);
 }
 
 static void write_place(FILE *out, const struct view *v, const struct report_style *style,
@@ -247,6 +249,8 @@ static void write_pairs(FILE *out, const struct view *v, const struct report_sty
         fprintf(out, "%*s  ", 8 + 2 + WIDTH + 2 + 9,
                 p->kind == WASTE_DEAD ? "overwritten by" : "before it");
         write_place(out, v, style, &codes, p->to_image, p->to_process, p->to);
+        if (!waste_paths_text(out, v, style, w, p))
+            break;
     }
     if (rows < w->pair_count)
         fprintf(out, "%" PRIu32 " more not shown (--json has all)\n", w->pair_count - rows);
@@ -410,8 +414,9 @@ static void json_site(struct json *j, const struct view *v, const struct profile
     json_close(j, '}');
 }
 
+/* paths: where its call paths are; NULL: they are left out. */
 static void json_pair(struct json *j, const struct view *v, struct codes *codes,
-                      const struct profile_waste_pair *p)
+                      const struct profile_waste *paths, const struct profile_waste_pair *p)
 {
     json_open(j, '{');
     json_key_string(j, "kind", profile_waste_kind(p->kind));
@@ -421,6 +426,8 @@ static void json_pair(struct json *j, const struct view *v, struct codes *codes,
     json_place(j, v, codes, p->image, p->process, p->offset);
     json_key(j, "with");
     json_place(j, v, codes, p->to_image, p->to_process, p->to);
+    if (paths)
+        waste_paths_json(j, paths, p);
     json_close(j, '}');
 }
 
@@ -437,6 +444,8 @@ static void json(struct json *j, const struct view *v, const void *table, uint32
     json_key(j, "waste");
     json_open(j, '{');
     json_shares(j, w, s);
+    if (!limit)
+        waste_paths_json_calls(j, v, w);
     json_key(j, "accesses");
     json_open(j, '[');
     for (uint32_t i = 0; i < w->site_count && !limit; i++)
@@ -445,7 +454,7 @@ static void json(struct json *j, const struct view *v, const void *table, uint32
     json_key(j, "pairs");
     json_open(j, '[');
     for (uint32_t i = 0; order && i < (limit && limit < w->pair_count ? limit : w->pair_count); i++)
-        json_pair(j, v, &codes, &w->pairs[order[i].index]);
+        json_pair(j, v, &codes, limit ? NULL : w, &w->pairs[order[i].index]);
     json_close(j, ']');
     json_close(j, '}');
     free(order);
@@ -470,7 +479,7 @@ static void json_at(struct json *j, const struct view *v, const void *table, uin
     json_key(j, "pairs");
     json_open(j, '[');
     for (uint32_t i = pairs.first; i < pairs.end; i++)
-        json_pair(j, v, &unread, &w->pairs[i]);
+        json_pair(j, v, &unread, NULL, &w->pairs[i]);
     json_close(j, ']');
     json_close(j, '}');
 }

@@ -7,6 +7,8 @@
 
 #include "profile/spool_read.h"
 #include "sample.h"
+#include "sigsafe/settings.h"
+#include "sigsafe/tools.h"
 
 enum { SIZE = 512 * 1024, SCRIBBLE = 11 };
 
@@ -20,6 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         s = sample_spool_new(SIZE);
     }
     memcpy(s.base, original.base, SIZE);
+    if (size % 2)
+        settings_sampling_as(&s)->tools |= tools_one(TOOL_CALLS) | tools_one(TOOL_WASTE);
     for (; size >= SCRIBBLE; data += SCRIBBLE, size -= SCRIBBLE) {
         uint32_t at = (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16;
         /* Magic and version stay, or nothing else would be read. */

@@ -18,9 +18,10 @@ ALL = ",".join(PARTS)
 
 
 def own_waste(table, own):
-    """Accesses of the program's own code, and pairs of those."""
+    """Accesses of the program's own code, and pairs of those, without what only a set has: call paths."""
+    pairs = [p for p in table["pairs"] if p["access"]["image"] == p["with"]["image"] == own]
     return [a for a in table["accesses"] if a["image"] == own] + \
-           [p for p in table["pairs"] if p["access"]["image"] == p["with"]["image"] == own]
+           [{key: value for key, value in p.items() if key != "call_paths"} for p in pairs]
 
 
 def record(command, tools, options=("--exact",)):

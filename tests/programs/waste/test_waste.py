@@ -7,7 +7,7 @@ import sys
 sys.path.insert(0, os.environ["HARNESS"])
 from harness import Recording, expect, main, run, target  # noqa: E402
 
-KNOWN = target("waste_known")
+KNOWN, CALLERS = target("waste_known"), target("waste_callers")
 IMAGE = os.path.basename(KNOWN)
 
 
@@ -178,4 +178,88 @@ def sampled():
     near(w, "dead", 100 * 4 / 12)
 
 
-main({f.__name__: f for f in (stores, loads, pieces, wide, frames, kernel, others, views, merged, windows, sampled)})
+def called(mode, n, *options):
+    recording = Recording([CALLERS, mode, str(n)], ["--exact", *options, "--tool", "calls,waste"])
+    return recording, recording.report["waste"]
+
+
+def of_store(table, kind="dead"):
+    """The pair of the function that stores for others with itself."""
+    pairs = [p for p in table["pairs"] if p["kind"] == kind and p["access"]["function"] == p["with"]["function"] == "store"]
+    expect(len(pairs) == 1, f"{len(pairs)} pairs of store and store")
+    return pairs[0]
+
+
+def path_of(table, last):
+    """The calls from the last one up."""
+    path = []
+    while last is not None:
+        path.append(table["calls"][last])
+        last = path[-1]["caller"]
+    return path
+
+
+def names(table, last):
+    return [call["function"] for call in path_of(table, last)]
+
+
+def call_paths():
+    """Two callers of a function that stores: one reads it, one overwrites it."""
+    n = 1000
+    recording, table = called("both", n)
+    pair = of_store(table)
+    expect(pair["count"] == n and len(pair["call_paths"]) == 1, pair)
+    path = pair["call_paths"][0]
+    expect(path["count"] == n and path["bytes"] == 8 * n and not path["access_folded"] and not path["with_folded"], path)
+    for side in ("access", "with"):
+        calls = path_of(table, path[side])
+        expect([c["function"] for c in calls[:3]] == ["lose", "both", "main"], calls)
+        expect(all(c["image"] == os.path.basename(CALLERS) for c in calls[:3]), calls)
+    first, second = (table["calls"][path[side]] for side in ("access", "with"))
+    expect(int(first["offset"], 16) < int(second["offset"], 16) and first["caller"] == second["caller"], (first, second))
+    # What keep stores was there: lose has stored it before.
+    silent = of_store(table, "silent")
+    found = [(p["count"], names(table, p["access"])[0], names(table, p["with"])[0]) for p in silent["call_paths"]]
+    expect(found == [(n - 1, "keep", "lose")], found)
+    instances = sum(p["count"] for p in table["pairs"])
+    expect(table["call_paths"] == {"kept": instances, "evicted": 0, "unknown": 0, "folded": 0}, table["call_paths"])
+    text = run([os.environ["PENUMBRA"], "report", "--waste", recording.file]).stdout.decode()
+    for words in ("> both:", "> lose:", "instances of pairs whose call paths are kept"):
+        expect(words in text, f"{words} is not in {text:.3000}")
+    alone = Recording([CALLERS, "both", str(n)], ["--exact", "--tool", "waste"]).report["waste"]
+    expect("call_paths" not in alone and all("call_paths" not in p for p in alone["pairs"]), alone["pairs"][0])
+
+
+def call_paths_bounds():
+    """What is beyond a bound is counted."""
+    n = 1 << 16
+    _, table = called("spread", 16)
+    pair = of_store(table)
+    kept, lost = table["call_paths"]["kept"], table["call_paths"]["evicted"]
+    expect(kept + lost == sum(p["count"] for p in table["pairs"]) and lost > 5000, (kept, lost))
+    expect(pair["count"] == n and 1000 < len(pair["call_paths"]) < 4096 * 8, len(pair["call_paths"]))
+    _, table = called("spread", 11, "--max-contexts", "1000")
+    pair = of_store(table)
+    expect(pair["count"] == 2048 == sum(p["count"] for p in pair["call_paths"]), pair["count"])
+    whole = [p for p in pair["call_paths"] if not p["access_folded"] and not p["with_folded"]]
+    for p in whole:
+        first, second = (table["calls"][p[side]] for side in ("access", "with"))
+        expect(first["function"] == second["function"] == "lose" and first["caller"] == second["caller"], (first, second))
+    expect(100 < len(whole) < 1000 and table["call_paths"]["folded"] >= 2048 - len(whole) > 0, (len(whole), table["call_paths"]))
+
+
+def call_paths_merged():
+    """Paths of two recordings become one."""
+    (one, _), (two, _) = called("both", 1000), called("both", 300)
+    file = os.path.join(one.folder.name, "both.pnb")
+    result = run([os.environ["PENUMBRA"], "merge", "-o", file, one.file, two.file])
+    expect(result.returncode == 0, result)
+    one.file = file
+    table = one.json(())["waste"]
+    pair = of_store(table)
+    expect([p["count"] for p in pair["call_paths"]] == [1300], pair)
+    expect(names(table, pair["call_paths"][0]["with"])[:3] == ["lose", "both", "main"], pair)
+
+
+main({f.__name__: f for f in (stores, loads, pieces, wide, frames, kernel, others, views, merged, windows, sampled,
+                             call_paths, call_paths_bounds, call_paths_merged)})

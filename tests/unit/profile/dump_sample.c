@@ -257,6 +257,19 @@ static void print_waste(const struct profile_waste *w)
                image_number(at->image), at->process, at->offset, image_number(at->to_image),
                at->to_process, at->to, at->kind, at->count, at->bytes);
     }
+    printf("waste paths\t%" PRIu64 "\t%" PRIu64 "\n", w->paths.evicted, w->paths.unknown);
+    for (uint32_t i = 0; i < w->paths.call_count; i++) {
+        const struct profile_waste_call *at = &w->paths.calls[i];
+        printf("waste call\t%u\t%u\t%u\t%" PRIu64 "\n", at->caller, image_number(at->image), at->process,
+               at->offset);
+    }
+    for (uint32_t i = 0; i < w->paths.count; i++) {
+        const struct profile_waste_path *at = &w->paths.list[i];
+        printf("waste path\t%u\t%u\t%" PRIu64 "\t%u\t%u\t%" PRIu64 "\t%u\t%" PRIu64 "\t%" PRIu64
+               "\t%u\t%u\t%u\n", image_number(at->pair.image), at->pair.process, at->pair.offset,
+               image_number(at->pair.to_image), at->pair.to_process, at->pair.to, at->pair.kind,
+               at->pair.count, at->pair.bytes, at->from, at->to, at->folded);
+    }
 }
 
 static void print_names(const struct profile_names *n)

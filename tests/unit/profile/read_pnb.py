@@ -18,6 +18,7 @@ NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "
 HEAP = 17  # only of the trigger malloc
 TIMELINE = 22  # not in the oldest files
 WASTE = 42     # likewise
+WASTE_PATHS = 43
 SAMPLED = 12  # only of several triggers
 RECORDINGS = 23  # only in merged files
 ENTITIES = 50  # not in the oldest files
@@ -42,7 +43,7 @@ def container(data):
             contents = subprocess.run(["zstd", "-dc"], input=contents, stdout=subprocess.PIPE,
                                       check=True).stdout
         assert len(contents) == raw, "raw size"
-        if kind in NAMES or kind in (HEAP, SAMPLED, TIMELINE, RECORDINGS, ENTITIES, WASTE):
+        if kind in NAMES or kind in (HEAP, SAMPLED, TIMELINE, RECORDINGS, ENTITIES, WASTE, WASTE_PATHS):
             sections[kind] = Cursor(contents)
         else:
             assert not flags & 1, "unknown required section"
@@ -410,15 +411,32 @@ def read_waste(c):
     images, processes = running(c.us(n), [0] * n), c.us(n)
     columns = [images, processes,
                running(c.us(n), list(zip(images, processes)))] + [c.us(n) for _ in range(17)]
-    images, processes = running(c.us(m), [0] * m), c.us(m)
-    offsets = running(c.us(m), list(zip(images, processes)))
-    pairs = [images, processes, offsets, c.us(m), c.us(m), [(o + c.s()) & MASK for o in offsets]]
-    pairs += [c.us(m) for _ in range(3)]
+    pairs = waste_pairs(c, m)
     c.end()
     for row in zip(*columns):
         show("access", *row)
     for row in zip(*pairs):
         show("pair", *row)
+
+
+def waste_pairs(c, m):
+    images, processes = running(c.us(m), [0] * m), c.us(m)
+    offsets = running(c.us(m), list(zip(images, processes)))
+    pairs = [images, processes, offsets, c.us(m), c.us(m), [(o + c.s()) & MASK for o in offsets]]
+    return pairs + [c.us(m) for _ in range(3)]
+
+
+def read_waste_paths(c):
+    show("waste paths", *c.us(2))
+    n, m = c.u(), c.u()
+    callers = [i + 1 - back if back else 0 for i, back in enumerate(c.us(n))]
+    calls = [callers] + [c.us(n) for _ in range(3)]
+    paths = waste_pairs(c, m) + [c.us(m) for _ in range(3)]
+    c.end()
+    for row in zip(*calls):
+        show("waste call", *row)
+    for row in zip(*paths):
+        show("waste path", *row)
 
 
 def read_names(c, images):
@@ -495,6 +513,8 @@ def main():
     read_streams(sections[41])
     if WASTE in sections:
         read_waste(sections[WASTE])
+    if WASTE_PATHS in sections:
+        read_waste_paths(sections[WASTE_PATHS])
     read_names(sections[60], images)
     read_figures(sections[61])
 

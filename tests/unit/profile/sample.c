@@ -212,38 +212,6 @@ static struct profile_streams *sample_streams(uint64_t *state)
     return s;
 }
 
-static struct profile_waste *sample_waste(uint64_t *state)
-{
-    struct profile_waste *w = profile_waste_new();
-    for (uint32_t i = 0; i < 60; i++) {
-        struct profile_waste_site site = {
-            .image = (uint32_t)sample_random(state, 4), .offset = 0x1000 + sample_random(state, 40),
-            .bytes = 1u << i % 7, .kind = 1 + i % 3};
-        struct profile_waste_pair pair = {
-            .offset = 0x1000 + sample_random(state, 20), .image = (uint32_t)sample_random(state, 3),
-            .to_image = (uint32_t)sample_random(state, 4), .to = 0x1000 + sample_random(state, 20),
-            .kind = i % WASTE_KIND_COUNT, .count = 1 + i, .bytes = 8 * i};
-        if (site.image == 3) {
-            site.image = PROFILE_IMAGE_NONE;
-            site.process = i % 3;
-        }
-        if (pair.to_image == 3) {
-            pair.to_image = PROFILE_IMAGE_NONE;
-            pair.to_process = i % 3;
-        }
-#define DRAW(name) site.figures.name = sample_random(state, UINT64_C(1) << i % 50);
-        WASTE_FIGURES(DRAW)
-#undef DRAW
-        profile_waste_add_site(w, &site);
-        profile_waste_add_pair(w, &pair);
-    }
-#define DRAW(name) w->sums.name = sample_random(state, UINT64_C(1) << 40);
-    WASTE_SUMS(DRAW)
-#undef DRAW
-    w->missed = sample_random(state, 1000);
-    return w;
-}
-
 /* Some share their image, some their offset; code without an image is of one process. */
 static struct profile_counts *sample_engine(uint64_t *state)
 {
@@ -666,31 +634,6 @@ static const char *streams_difference(const struct profile_streams *a,
     return "";
 }
 
-static const char *waste_difference(const struct profile_waste *a, const struct profile_waste *b)
-{
-    if (!a || !b)
-        return a == b ? "" : "waste";
-    SAME(site_count);
-    SAME(pair_count);
-    SAME(missed);
-    if (memcmp(&a->sums, &b->sums, sizeof a->sums) != 0)
-        return "sums";
-    if (a->site_count && memcmp(a->sites, b->sites, a->site_count * sizeof *a->sites) != 0)
-        return "sites";
-    for (uint32_t i = 0; i < a->pair_count; i++) {
-        SAME(pairs[i].image);
-        SAME(pairs[i].process);
-        SAME(pairs[i].offset);
-        SAME(pairs[i].to_image);
-        SAME(pairs[i].to_process);
-        SAME(pairs[i].to);
-        SAME(pairs[i].kind);
-        SAME(pairs[i].count);
-        SAME(pairs[i].bytes);
-    }
-    return "";
-}
-
 static const char *counts_difference(const struct profile_counts *a,
                                      const struct profile_counts *b)
 {
@@ -737,7 +680,7 @@ static const char *counts_difference(const struct profile_counts *a,
     }
     const char *d = paths_difference(a->tables[TABLE_PATHS], b->tables[TABLE_PATHS]);
     d = *d ? d : streams_difference(a->tables[TABLE_STREAMS], b->tables[TABLE_STREAMS]);
-    return *d ? d : waste_difference(a->tables[TABLE_WASTE], b->tables[TABLE_WASTE]);
+    return *d ? d : sample_waste_difference(a->tables[TABLE_WASTE], b->tables[TABLE_WASTE]);
 }
 
 static const char *names_difference(const struct profile_names *a, const struct profile_names *b)

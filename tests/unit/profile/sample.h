@@ -50,9 +50,12 @@ void sample_paths_in(const struct spool *s, struct spool_counts *c);
 /* The streams of 20 memory operands, 8 bytes each; what operand i accesses is about 8 * i bytes
  * apart. */
 void sample_streams_in(const struct spool *s, struct spool_counts *c);
+/* Waste as a profile has it, with call paths; where two differ: the name of what does, or "". */
+struct profile_waste *sample_waste(uint64_t *state);
+const char *sample_waste_difference(const struct profile_waste *a, const struct profile_waste *b);
 /* The waste of 20 memory operands: access i was executed 100 times, and makes a pair with access i
- * + 1. */
-void sample_waste_in(const struct spool *s, struct spool_counts *c);
+ * + 1; and pairs by contexts of the thread's. */
+void sample_waste_in(const struct spool *s, struct spool_counts *c, const struct spool_thread *t);
 /* The results of 20 instructions, in the window of the thread; those of instruction i take 1 + 2 *
  * i values; so do those of another one each, which copies them. */
 void sample_results_in(const struct spool *s, struct spool_counts *c, struct counts_window *w);

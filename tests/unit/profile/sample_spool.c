@@ -2,6 +2,7 @@
 
 #include "lead.h"
 #include "sigsafe/settings.h"
+#include "sigsafe/spool_waste_paths.h"
 #include "sigsafe/tools.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,7 +187,31 @@ void sample_streams_in(const struct spool *s, struct spool_counts *c)
     store.record->missed = 3;
 }
 
-void sample_waste_in(const struct spool *s, struct spool_counts *c)
+/* Pairs of two accesses, in five contexts from the thread's root down, each with the one above, the
+ * first with one that is none. */
+static void sample_waste_paths_in(const struct spool *s, struct spool_counts *c, uint32_t first,
+                                  const struct spool_thread *t)
+{
+    spool_ref last = 1, at = t->tree;
+    struct spool_waste_paths *paths = spool_alloc_as(s, sizeof *paths);
+    if (!paths)
+        abort();
+    spool_push_as(s, &c->tables[WASTE_PATHS_TABLE], paths);
+    paths->evicted = 3;
+    for (uint32_t i = 0; i < 5; i++) {
+        const struct cct_node *node = spool_at(s, at, sizeof *node);
+        struct waste_path one = {.access = first + 1, .with = first + 2, .from = at, .to = last,
+                                 .kind = WASTE_DEAD, .count = 2, .bytes = 16};
+        last = at;
+        at = node->child;
+        struct waste_path_set *set = waste_path_set_as(s, paths, 0);
+        if (!set)
+            abort();
+        waste_path_note_as(paths, set, &one);
+    }
+}
+
+void sample_waste_in(const struct spool *s, struct spool_counts *c, const struct spool_thread *t)
 {
     static struct rows_store store;
     uint32_t first = 0;
@@ -211,6 +236,7 @@ void sample_waste_in(const struct spool *s, struct spool_counts *c)
                         &evicted);
     }
     store.record->missed = 2;
+    sample_waste_paths_in(s, c, first, t);
 }
 
 void sample_results_in(const struct spool *s, struct spool_counts *c, struct counts_window *w)
@@ -281,7 +307,7 @@ struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
     struct counts_window w = sample_counts(&s, a);
     sample_paths_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
     sample_streams_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
-    sample_waste_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
+    sample_waste_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)), threads[0]);
     sample_results_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)), &w);
     for (uint32_t i = 0; i < 120; i++)
         w.base[i] = sample_random(&seed, 3) * i;

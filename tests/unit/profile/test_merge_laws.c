@@ -72,6 +72,31 @@ static uint64_t tree_digest(const struct profile *p, const struct profile_thread
     return sum + hash(mix(process_key(p, t->process), t->weight), phase, strlen(phase));
 }
 
+/* Keys of the paths that end with each call; [0]: of no call. */
+static uint64_t *call_keys(const struct profile *p, const struct profile_waste_paths *w)
+{
+    uint64_t *keys = calloc((size_t)w->call_count + 1, sizeof *keys);
+    for (uint32_t i = 0; i < w->call_count; i++) {
+        const struct profile_waste_call *c = &w->calls[i];
+        keys[i + 1] = mix(keys[c->caller], place_key(p, c->image, c->process, c->offset));
+    }
+    return keys;
+}
+
+static uint64_t waste_paths_digest(const struct profile *p, const struct profile_waste_paths *w)
+{
+    uint64_t sum = w->evicted + 3 * w->unknown, *keys = call_keys(p, w);
+    for (uint32_t i = 0; i < w->count; i++) {
+        const struct profile_waste_path *s = &w->list[i];
+        uint64_t h = mix(place_key(p, s->pair.image, s->pair.process, s->pair.offset),
+                         place_key(p, s->pair.to_image, s->pair.to_process, s->pair.to));
+        h = mix(mix(mix(mix(h, s->pair.kind), keys[s->from]), keys[s->to]), s->folded);
+        sum += h * (s->pair.count + 5 * s->pair.bytes);
+    }
+    free(keys);
+    return sum;
+}
+
 static uint64_t counts_digest(const struct profile *p, const struct profile_counts *c)
 {
     uint64_t sum = mix(c->native_ns, c->counted + 2u * c->classified);
@@ -90,6 +115,7 @@ static uint64_t counts_digest(const struct profile *p, const struct profile_coun
     const struct profile_streams *streams = c->tables[TABLE_STREAMS];
     const struct profile_paths *paths = c->tables[TABLE_PATHS];
     const struct profile_waste *waste = c->tables[TABLE_WASTE];
+    sum += waste_paths_digest(p, &waste->paths);
     for (uint32_t i = 0; i < waste->site_count; i++) {
         const struct profile_waste_site *s = &waste->sites[i];
         sum += mix(mix(place_key(p, s->image, s->process, s->offset), s->kind), s->bytes) *

@@ -415,6 +415,40 @@ static void test_triggers_that_do_not_fit(void **state)
 }
 
 /* Whatever is scribbled over a spool, the result is a profile that can be written and read. */
+/* Contexts of a tool's table become paths in the tree of one thread. */
+static void test_contexts(void **state)
+{
+    (void)state;
+    uint64_t damage;
+    struct spool s = sample_spool(4 * MIB, 500, 1);
+    settings_sampling_as(&s)->tools = tools_one(TOOL_CALLS) | tools_one(TOOL_WASTE);
+    struct profile *p = read_spool(&s, &damage);
+    const struct profile_waste *w = p->counts->tables[TABLE_WASTE];
+    const struct profile_waste_paths *paths = &w->paths;
+    const struct profile_thread *t = &p->threads[0];
+    assert_int_equal(damage, 0);
+    assert_true(paths->kept && paths->evicted == 3 && paths->unknown == 2);
+    /* From the root down, each with the one above. */
+    assert_int_equal(paths->count, 5);
+    assert_int_equal(paths->call_count, 4);
+    for (uint32_t i = 0, node = 0; i < paths->call_count; i++) {
+        const struct profile_waste_call *c = &paths->calls[i];
+        assert_int_equal(c->caller, i);
+        for (uint32_t parent = node++; node < t->node_count; node++)
+            if (t->nodes[node].parent == parent && t->nodes[node].image == c->image &&
+                t->nodes[node].offset == c->offset)
+                break;
+        assert_true(node < t->node_count);
+    }
+    for (uint32_t i = 0; i < paths->count; i++) {
+        assert_int_equal(paths->list[i].from, i);
+        assert_int_equal(paths->list[i].to, i ? i - 1 : 0);
+        assert_int_equal(paths->list[i].pair.count, 2);
+    }
+    profile_free(p);
+    sample_spool_free(&s);
+}
+
 static void test_scribbles(void **state)
 {
     (void)state;
@@ -424,6 +458,8 @@ static void test_scribbles(void **state)
     uint64_t used = spool_header(&original)->next, seed = 11, damaged = 0;
     for (unsigned i = 0; i < ITERATIONS; i++) {
         memcpy(s.base, original.base, used);
+        if (i % 2)
+            settings_sampling_as(&s)->tools |= tools_one(TOOL_CALLS) | tools_one(TOOL_WASTE);
         for (unsigned k = 0; k <= i % 8; k++) {
             uint64_t at = 24 + sample_random(&seed, used - 32);
             if (at > sizeof(struct spool_header) && at < SPOOL_HEADER_SIZE)
@@ -505,6 +541,7 @@ int main(void)
         cmocka_unit_test(test_bad_headers),
         cmocka_unit_test(test_several_triggers),
         cmocka_unit_test(test_triggers_that_do_not_fit),
+        cmocka_unit_test(test_contexts),
         cmocka_unit_test(test_scribbles),
         cmocka_unit_test(test_snapshot_while_written),
     };
