@@ -94,7 +94,8 @@ def arguments():
     ap.add_argument("--profilers", default="", metavar="NAME,...", help="only these profilers or translators (see docs)")
     ap.add_argument("--rates", default="", metavar="HZ,...", help="sampling rates for overhead; the one for distortion (default 997)")
     ap.add_argument("--ways", default="", metavar="NAME,...",
-                    help=f"values-accuracy: only these of {', '.join(w.name for w in values_accuracy.WAYS)}")
+                    help="values-accuracy: only these of "
+                         f"{', '.join(w.name for w in values_accuracy.WAYS)}; account: of {', '.join(stated.WAYS)}")
     ap.add_argument("--rounds", type=int, help="default 3; of shadows 1, under a budget 3")
     ap.add_argument("--core", type=int, default=0, help="the core that the programs share")
     ap.add_argument("--revision", default=store.head(), help="what was built, for the tables (default: git's HEAD)")
@@ -120,7 +121,8 @@ def arguments():
     a.sizes = a.sizes.split(",") if a.sizes else []
     a.loads = [float(load) for load in a.loads.split(",")] if a.loads else []
     a.reference_tools = names(ap, a.tool_names, references.TOOLS) or list(references.TOOLS)
-    a.ways = names(ap, a.ways, [w.name for w in values_accuracy.WAYS])
+    known_ways = stated.WAYS if a.command == "account" else [w.name for w in values_accuracy.WAYS]
+    a.ways = names(ap, a.ways, known_ways)
     a.tools = profilers.Tools(os.path.abspath(a.build))
     return a
 

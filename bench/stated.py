@@ -67,14 +67,16 @@ def shadows_of(a, profile):
     return {"started": s["started"], "cow_faults": s["cow_faults"], **{k: s["cost"][k] for k in ("fork_ns", "program_ns", "huge_ns")}}
 
 
-def kind_of(program):
+def kind_of(a, program):
     """Of a round: process numbers come round where many processes end, so that parents do not tell which are the
     program's. wait4 tells, but has shadows among them."""
-    return (pairs.Round, ("plain", "values")) if program.name == "processes" else (shadows.ShadowRound, tuple(WAYS))
+    many = program.name == "processes"
+    ways = [way for way in a.ways or WAYS if not (many and way == "shadow")]
+    return pairs.Round if many else shadows.ShadowRound, ways
 
 
 def one_round(a, program):
-    kind, ways = kind_of(program)
+    kind, ways = kind_of(a, program)
     copies = [pairs.Copy(name, lambda hold, out: hold()) for name in ("native", "null")]
     copies += [pairs.Copy(way, record(a, WAYS[way])) for way in ways]
     with kind(a.tools.hold, program, copies, a.core) as one:
@@ -95,7 +97,11 @@ def one_round(a, program):
 
 
 def ways_in(rounds):
-    return [way for way in WAYS if way in rounds[-1]]
+    return [way for way in WAYS if any(way in r for r in rounds)]
+
+
+def having(rounds, way):
+    return [r for r in rounds if way in r]
 
 
 def measured(rounds, way):
@@ -132,6 +138,7 @@ def verdict(stated, cost, off):
 
 
 def judged(rounds, way, all_rounds=()):
+    rounds = having(rounds, way)
     said = [r[way]["stated"] for r in rounds if r[way]["stated"] is not None]
     stated = statistics.median(said) if said else None
     cost = statistics.median(measured(rounds, way))
@@ -143,23 +150,26 @@ def summary(rounds):
     for way in ways_in(rounds):
         stated, cost, ratio, word = judged(rounds, way)
         out.append(f"{way} stated {tables.shown(stated, 2)}%, measured {cost:.2f}%, {tables.shown(ratio, 2)} {word}")
-    return "; ".join(out) + "".join(f"; HARM {w}: {r[w]['harm']}" for r in rounds[-1:] for w in ways_in(rounds) if "harm" in r[w])
+    last = rounds[-1]
+    return "; ".join(out) + "".join(f"; HARM {w}: {last[w]['harm']}" for w in ways_in([last]) if "harm" in last[w])
 
 
 def run(a, say):
     for program in programs_of(a):
         rounds = [] if a.fresh else store.load("stated").get(program.name, {}).get("rounds", [])
-        for _ in range(a.rounds):
+        for _ in range(a.rounds if kind_of(a, program)[1] else 0):
             rounds.append(one_round(a, program))
             data = store.load("stated")
             data[program.name] = {"program": program.name, **store.when_and_what(a), "rounds": rounds}
             store.save("stated", data)
-        say(f"{program.name}, {len(rounds)} rounds: {summary(rounds)}")
+        if rounds:
+            say(f"{program.name}, {len(rounds)} rounds: {summary(rounds)}")
 
 
 def rows_of(entry, all_rounds):
-    rounds, rows = entry["rounds"], []
-    for way in ways_in(rounds):
+    rows = []
+    for way in ways_in(entry["rounds"]):
+        rounds = having(entry["rounds"], way)
         stated, cost, ratio, word = judged(rounds, way, all_rounds)
         values = measured(rounds, way)
         rows.append([f"{entry['program']}, {TITLES[way]}", str(len(rounds)), tables.shown(stated, 2), tables.shown(cost, 2),
@@ -176,7 +186,8 @@ def sentence(data, word):
 
 def middle_ratio(data, way):
     """Stated over measured: the median over the suite's programs."""
-    found = [judged(e["rounds"], way)[2] for e in data.values() if e["program"] not in NAMES and way in e["rounds"][-1]]
+    found = [judged(e["rounds"], way)[2] for e in data.values()
+             if e["program"] not in NAMES and having(e["rounds"], way)]
     return tables.middle([ratio for ratio in found if ratio is not None])
 
 
@@ -205,7 +216,7 @@ def tables_run(a, say):
              "[account.c](../../src/runtime/trigger/account.c) stands for it. The first of these ratios is what it is to bring "
              "to 1.\n")
     harmed = sorted({f"{e['program']} ({w}: {r[w]['harm']})" for e in data.values() for r in e["rounds"]
-                     for w in ways_in(e["rounds"]) if "harm" in r[w]})
+                     for w in ways_in([r]) if "harm" in r[w]})
     text += f"\nHarm: {', '.join(harmed) or 'none'}.\n"
     tables.write("account.md", text)
     say("wrote docs/results/account.md")

@@ -1,7 +1,7 @@
 /* What an event that counts CPU time costs at each switch of its thread to another one.
  *
  * Context: the main thread of the collector, before the program is started. Takes some
- * milliseconds. */
+ * milliseconds, on a busy machine up to a fifth of a second. */
 #ifndef PENUMBRA_COLLECTOR_RECORD_SWITCHES_H
 #define PENUMBRA_COLLECTOR_RECORD_SWITCHES_H
 
@@ -9,7 +9,12 @@
 
 #include "sigsafe/settings.h"
 
-/* In nanoseconds of CPU time; 0: not known. */
-uint32_t record_switches_ns(const struct spool_config *config);
+/* In nanoseconds of CPU time; zeros: not known. */
+struct switch_prices {
+    uint32_t near_ns; /* the event has config's period */
+    uint32_t far_ns;  /* a long one: another timer than the event's is the processor's next */
+};
+
+struct switch_prices record_switches(const struct spool_config *config);
 
 #endif

@@ -36,11 +36,11 @@ struct spool_config {
     uint32_t latency_ns;    /* ... of which until the handler begins, ... */
     uint32_t tick_ns;       /* ... of one that comes at a kernel tick, ... */
     uint32_t switch_ns;     /* ... and, at a switch of threads, of stopping the events of one and
-                               starting another's */
+                               starting another's, ... */
+    uint32_t switch_far_ns; /* ... of which where none of them is soon to expire */
     uint32_t randomize;     /* 1: the period is drawn anew from [P/2, 3P/2] every few samples */
     uint32_t carrier;       /* enum carrier_kind */
     uint32_t rank;          /* of a parallel program: 0: none; else 1 + its number */
-    uint32_t unused;
     uint64_t tools;         /* bit n: enum tool_kind n observes (tools.h) */
     uint64_t native_ns;     /* CPU time of a native run, as the user gave it; 0: not given */
     char runtime_path[SPOOL_PATH_MAX]; /* libpenumbra-rt.so: for LD_PRELOAD across exec */

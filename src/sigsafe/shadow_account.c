@@ -5,8 +5,8 @@ void shadow_account_clear(struct shadow_account *a)
     shadow_budget_clear(&a->budget);
     a->last = a->window = (struct shadow_usage){0, 0, 0};
     a->calmest = a->calmest_before = SHADOW_NO_RATE;
-    a->fork_pages = a->pages = a->grown = a->pause_ns = a->copies = a->reused = a->huge_ns =
-        a->triggers_ns = 0;
+    a->fork_pages = a->pages = a->grown = a->window_grown = a->pause_ns = 0;
+    a->copies = a->reused = a->huge_ns = a->triggers_ns = 0;
 }
 
 void shadow_account_fork(struct shadow_account *a, const struct shadow_usage *now)
@@ -16,7 +16,7 @@ void shadow_account_fork(struct shadow_account *a, const struct shadow_usage *no
         a->calmest_before = a->calmest;
     a->calmest = SHADOW_NO_RATE;
     a->pages = now->pages;
-    a->copies = a->reused = a->grown = a->huge_ns = a->triggers_ns = 0;
+    a->copies = a->reused = a->grown = a->window_grown = a->huge_ns = a->triggers_ns = 0;
 }
 
 void shadow_account_pause(struct shadow_account *a, const struct shadow_usage *now, uint64_t ns)
@@ -48,10 +48,12 @@ void shadow_account_look(struct shadow_account *a, const struct shadow_usage *no
     uint64_t cpu = now->cpu_ns - a->window.cpu_ns;
     if (cpu < WINDOW_NS)
         return;
-    uint64_t rate = (now->faults - a->window.faults) * 1000000u / (cpu / 1000u);
+    uint64_t faults = now->faults - a->window.faults, grown = a->grown - a->window_grown;
+    uint64_t rate = (faults > grown ? faults - grown : 0) * 1000000u / (cpu / 1000u);
     if (a->window.cpu_ns - a->last.cpu_ns >= settles && rate < a->calmest)
         a->calmest = rate;
     a->window = *now;
+    a->window_grown = a->grown;
 }
 
 static uint64_t own_rate(const struct shadow_account *a)
@@ -69,8 +71,8 @@ static uint64_t capped(const struct shadow_account *a, uint64_t faults)
 uint64_t shadow_account_copied(const struct shadow_account *a, const struct shadow_usage *now)
 {
     uint64_t faults = now->faults - a->last.faults;
-    uint64_t own = (now->cpu_ns - a->last.cpu_ns) / 1000u * own_rate(a) / 1000000u;
-    own = own > a->grown ? own : a->grown;
+    uint64_t since = now->cpu_ns - a->last.cpu_ns;
+    uint64_t own = a->grown + since / 1000u * own_rate(a) / 1000000u;
     return capped(a, faults > own ? faults - own : 0);
 }
 

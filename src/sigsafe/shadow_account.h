@@ -33,8 +33,9 @@ struct shadow_prices {
 struct shadow_account {
     struct shadow_budget budget;
     struct shadow_usage last;         /* at the last fork */
-    /* where the window began in which page faults are counted now */
+    /* where the window began in which page faults are counted now, and what had grown by then */
     struct shadow_usage window;
+    uint64_t window_grown;
     /* page faults a second of CPU time in the window that had fewest: since the last fork, and
      * before it */
     uint64_t calmest, calmest_before;
@@ -61,10 +62,10 @@ void shadow_account_trigger(struct shadow_account *a, const struct shadow_usage 
 void shadow_account_huge(struct shadow_account *a, const struct shadow_usage *now, uint64_t ns);
 
 /* A look at the program's own page faults: those that made the pages which there were not at the
- * last look, if `small`, that is, if each makes one; and in between their rate, that of a moment in
- * which nothing was left to be copied. Copies come soon after a fork, so the first window after one
- * does not count, nor the first of all, when the program makes its memory. Without a budget there
- * may be another fork before the copies of the last one have come: none so early counts. */
+ * last look, if `small`, that is, if each makes one; and the rate of all others, that of a moment
+ * in which nothing was left to be copied. Copies come soon after a fork, so the first window after
+ * one does not count, nor the first of all, when the program makes its memory. Without a budget
+ * there may be another fork before the copies of the last one have come: none so early counts. */
 void shadow_account_look(struct shadow_account *a, const struct shadow_usage *now, bool budget,
                          bool small);
 

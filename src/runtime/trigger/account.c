@@ -109,10 +109,20 @@ uint64_t trigger_price_as(void)
     return scaled(rt.config->delivery_ns, __atomic_load_n(&process_latency_ns, __ATOMIC_RELAXED));
 }
 
+/* Stopping an event and starting it programs the processor's timer where its expiry is the next of
+ * all. The collector has measured that at the period that was asked for; with a longer one it is as
+ * much rarer. */
+static uint64_t switch_price(uint64_t period_ns)
+{
+    uint64_t near = rt.config->switch_ns, far = rt.config->switch_far_ns;
+    uint64_t measured = rt.config->period;
+    return period_ns <= measured || far >= near ? near : far + (near - far) * measured / period_ns;
+}
+
 /* Who is preempted finds its caches full of what others have done meanwhile. */
 void account_switches_as(struct rt_thread *t, struct rt_switches s)
 {
-    uint64_t price = rt.config->switch_ns, cold = colder(price, t->account.latency_ns);
+    uint64_t price = switch_price(t->clock.period), cold = colder(price, t->account.latency_ns);
     t->record->switches += s.waits + s.preempted;
     t->record->switched_ns += s.waits * price + s.preempted * (cold < SWITCH_COLD * price ? cold : SWITCH_COLD * price);
 }

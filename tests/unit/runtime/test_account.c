@@ -184,6 +184,7 @@ static void switches_are_charged(void **state)
         struct spool_config *c = settings_sampling_as(&guest.spool);
         c->switch_ns = SWITCH_NS;
         c->latency_ns = LATENCY_NS;
+        c->period = t->clock.period = 1000000;
         account_switches_as(t, (struct rt_switches){.waits = SWITCHES, .preempted = SWITCHES});
         if (t->record->switches != 2 * SWITCHES ||
             t->record->switched_ns != 2 * SWITCHES * SWITCH_NS)
@@ -194,7 +195,13 @@ static void switches_are_charged(void **state)
             _exit(3);
         t->account.latency_ns = 3 * LATENCY_NS;
         account_switches_as(t, (struct rt_switches){.waits = SWITCHES, .preempted = SWITCHES});
-        _exit(t->record->switched_ns == 8 * SWITCHES * SWITCH_NS ? 0 : 4);
+        if (t->record->switched_ns != 8 * SWITCHES * SWITCH_NS)
+            _exit(4);
+        /* With a long period the timer is mostly another's. */
+        t->clock.period = 10 * c->period;
+        c->switch_far_ns = SWITCH_NS / 4;
+        account_switches_as(t, (struct rt_switches){.waits = 40 * SWITCHES});
+        _exit(t->record->switched_ns == (8 + 13) * SWITCHES * SWITCH_NS ? 0 : 5);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);

@@ -69,6 +69,26 @@ static void test_own(void **state)
     assert_int_equal(shadow_account_copied(&b, &now), 5000);
 }
 
+/* A program that makes memory has page faults of its own for that, which say nothing of those that
+ * it has when it has made it all: these are copies. */
+static void test_trickle(void **state)
+{
+    (void)state;
+    struct shadow_account a = SHADOW_ACCOUNT_BEGIN;
+    struct shadow_usage now = {.pages = 1000};
+    for (uint64_t ms = 0; ms < 100; ms++) {
+        if (ms == 50) {
+            shadow_account_fork(&a, &now);
+            shadow_account_pause(&a, &now, MS);
+        }
+        now.cpu_ns += MS;
+        now.pages += ms < 50 ? 100 : 0;
+        now.faults += ms < 50 ? 100 : 20;
+        shadow_account_look(&a, &now, true, true);
+    }
+    assert_int_equal(shadow_account_copied(&a, &now), 50 * 20);
+}
+
 /* A program that makes its memory after a fork, gives some of it back, and makes more: each page
  * that it makes is a fault of its own, but where one may make 512. */
 static void test_grows(void **state)
@@ -145,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prices),
         cmocka_unit_test(test_own),
+        cmocka_unit_test(test_trickle),
         cmocka_unit_test(test_grows),
         cmocka_unit_test(test_overdrawn),
         cmocka_unit_test(test_begins),

@@ -135,7 +135,7 @@ void shadow_program_ends_as(void)
     if (!rt_profiled_as() || rt_quiet_as())
         return;
     monitor_take_as();
-    shadow_costs_settle();
+    shadow_costs_end_as();
     if (shadow_monitor.record)
         shadow_guards_look_as(true);
 }

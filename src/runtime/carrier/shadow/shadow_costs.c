@@ -91,15 +91,16 @@ static void account_share_as(const struct shadow_usage *now)
         shadow_budget_share(&account.budget, &costs.common->left_ns, ppm, now->cpu_ns);
 }
 
-void shadow_costs_settle(void)
+/* The last fork will have no more costs. */
+static void costs_settle(void)
 {
     if (costs.common && costs.last_ns)
         shadow_common_note(costs.common, costs.last_ns);
     costs.last_ns = 0;
 }
 
-/* A trigger costs a signal and an empty handler, and as much work as there was at the last one. */
-void shadow_costs_look_as(const struct shadow_usage *now)
+/* What has come since the last look. */
+static void costs_charge_as(const struct shadow_usage *now, uint64_t trigger_ns)
 {
     const struct shadow_prices p = shadow_prices();
     bool sharing = shadow_seats_active(true), shared = sharing || costs.shared;
@@ -109,7 +110,7 @@ void shadow_costs_look_as(const struct shadow_usage *now)
     if (shadow_monitor.record->started)
         c = shadow_account_copies(&account, now, &p, shared);
     __atomic_fetch_add(&shadow_monitor.record->copies, c.pages, __ATOMIC_RELAXED);
-    shadow_account_trigger(&account, now, trigger_price_as() + costs.look_ns);
+    shadow_account_trigger(&account, now, trigger_ns);
     if (sharing && rt.config->budget_ppm &&
         shadow_account_overdrawn(&account, now, &p, rt.config->budget_ppm, c.pages)) {
         shadow_seats_dismiss();
@@ -118,6 +119,20 @@ void shadow_costs_look_as(const struct shadow_usage *now)
     costs.last_ns = shadow_monitor.record->started ? shadow_account_cost(&account, now, &p) : 0;
     account_share_as(now);
     account_show();
+}
+
+/* A trigger costs a signal and an empty handler, and as much work as there was at the last one. */
+void shadow_costs_look_as(const struct shadow_usage *now)
+{
+    costs_charge_as(now, trigger_price_as() + costs.look_ns);
+}
+
+void shadow_costs_end_as(void)
+{
+    struct shadow_usage now;
+    if (shadow_monitor.record && shadow_usage_look_as(&now))
+        costs_charge_as(&now, 0);
+    costs_settle();
 }
 
 /* What the budget of this window has left, without the quarter above it, since one may take long; without a budget, half as
@@ -170,7 +185,7 @@ void shadow_costs_looked(uint64_t ns)
 
 void shadow_costs_fork_begins(const struct shadow_usage *now)
 {
-    shadow_costs_settle();
+    costs_settle();
     shadow_account_fork(&account, now);
     __atomic_store_n(&costs.large, is_large(now), __ATOMIC_RELAXED);
     shadow_huge_note_as(now->cpu_ns);

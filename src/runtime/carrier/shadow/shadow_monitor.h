@@ -64,8 +64,8 @@ uint64_t shadow_costs_last_ns(const struct shadow_usage *now);
 void shadow_costs_look_as(const struct shadow_usage *now);
 /* This trigger has taken the monitor so much CPU time, the fork aside. */
 void shadow_costs_looked(uint64_t ns);
-/* The last fork will have no more costs. */
-void shadow_costs_settle(void);
+/* The program ends: what has come since the last trigger is the last. */
+void shadow_costs_end_as(void);
 void shadow_costs_huge_as(const struct shadow_usage *now);
 void shadow_costs_fork_begins(const struct shadow_usage *now);
 /* It stood still for so many ticks, whatever has come of it. */
