@@ -218,5 +218,6 @@ def tables_run(a, say):
     harmed = sorted({f"{e['program']} ({w}: {r[w]['harm']})" for e in data.values() for r in e["rounds"]
                      for w in ways_in([r]) if "harm" in r[w]})
     text += f"\nHarm: {', '.join(harmed) or 'none'}.\n"
-    tables.write("account.md", text)
+    note = tables.note("account.md")
+    tables.write("account.md", text + ("\n" + note.rstrip("\n") + "\n" if note else ""))
     say("wrote docs/results/account.md")

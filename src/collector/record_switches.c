@@ -23,7 +23,7 @@
 enum {
     EVENTS = 2,
     PARTS = 4,
-    TURNS = 8 * PARTS,
+    TURNS = 4 * PARTS,
     WARM_ROUNDS = 1,
     ROUNDS = 3, /* of a turn, each way */
     PART_ROUNDS = TURNS / PARTS * ROUNDS,
