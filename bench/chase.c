@@ -1,10 +1,10 @@
-/* A pointer chase: `chase BYTES LOADS [huge]`. BYTES (a power of two, from 128) are lines that point to one
- * another, all in one cycle without a pattern that prefetchers know; LOADS are made, each of which needs the one
- * before. The load is at the symbol chase_load. With `huge`, memory is in huge pages where the kernel
- * gives them; else in small ones.
+/* A pointer chase: `chase BYTES LOADS [huge]`. BYTES (a power of two, from 128) are lines that
+ * point to one another, all in one cycle without a pattern that prefetchers know; LOADS are made,
+ * each of which needs the one before. The load is at the symbol chase_load. With `huge`, memory is
+ * in huge pages where the kernel gives them; else in small ones.
  *
- * Line i points to line (a * i + c) mod n: with n a power of two, c odd and a - 1 a multiple of four
- * that visits all lines. */
+ * Line i points to line (a * i + c) mod n: with n a power of two, c odd and a - 1 a multiple of
+ * four that visits all lines. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,9 @@ int main(int argc, char **argv)
     madvise(base, bytes, argc > 3 && !strcmp(argv[3], "huge") ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     for (uint64_t i = 0; i < lines; i++)
         *(void **)(void *)(base + i * LINE) =
-            base + ((i * UINT64_C(0x5851f42d4c957f2d) + UINT64_C(0x14057b7ef767814f)) & (lines - 1)) * LINE;
+            base +
+            ((i * UINT64_C(0x5851f42d4c957f2d) + UINT64_C(0x14057b7ef767814f)) & (lines - 1)) *
+                LINE;
     printf("%d\n", chase(base, loads) == NULL);
     return 0;
 }

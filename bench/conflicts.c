@@ -1,5 +1,5 @@
-/* What a conflict of a store and a later load costs (docs/conflicts.md): loops of one store and one load,
- * with the pair in conflict and without, otherwise the same.
+/* What a conflict of a store and a later load costs (docs/conflicts.md): loops of one store and one
+ * load, with the pair in conflict and without, otherwise the same.
  *
  *      conflicts                    one line of JSON a kind: ticks an iteration, in conflict and apart
  *      conflicts KIND ROUNDS        runs the pair in conflict, for a profiler to find
@@ -22,8 +22,8 @@ static struct {
 
 #define AT(name) ".globl " name "\n" name ":\n"
 
-/* The store's address comes out of multiplications (a generator of random numbers), the load's is known before.
- * In conflict one store in eight, without a pattern, goes to what is loaded. */
+/* The store's address comes out of multiplications (a generator of random numbers), the load's is
+ * known before. In conflict one store in eight, without a pattern, goes to what is loaded. */
 __attribute__((noipa)) static void order(uint64_t n, uint64_t apart)
 {
     __asm__ volatile("    movabsq $0x5851f42d4c957f2d, %%rsi\n"
@@ -105,7 +105,8 @@ __attribute__((noipa)) static void page(uint64_t n, uint64_t apart)
 static const struct kind {
     const char *name;
     void (*run)(uint64_t n, uint64_t apart);
-} kinds[] = { { "order", order }, { "size", size }, { "synonym", synonym }, { "split", split }, { "page", page } };
+} kinds[] = {
+    {"order", order}, {"size", size}, {"synonym", synonym}, {"split", split}, {"page", page}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static void run(const struct kind *k, uint64_t n, uint64_t apart)
@@ -145,7 +146,8 @@ static const struct kind *kind_of(const char *name)
 {
     for (int i = 0; i < KINDS; i++) {
         size_t length = strlen(kinds[i].name);
-        if (!strncmp(name, kinds[i].name, length) && (!name[length] || !strcmp(name + length, "-apart")))
+        if (!strncmp(name, kinds[i].name, length) &&
+            (!name[length] || !strcmp(name + length, "-apart")))
             return &kinds[i];
     }
     return NULL;

@@ -6,10 +6,10 @@
  *     stack      the same, on an alternate signal stack
  *     tick       a timer on the thread's CPU clock, which the kernel looks at when it ticks
  *
- * The work is a walk over so many kilobytes in an order that prefetchers do not know; with "vectors" the
- * widest vector registers are in use meanwhile. Slices without and with the step alternate. Prints
- * nanoseconds of CPU time for each expiration, the median of pairs of slices, and how many there were; for
- * "none" the CPU time of the work. */
+ * The work is a walk over so many kilobytes in an order that prefetchers do not know; with
+ * "vectors" the widest vector registers are in use meanwhile. Slices without and with the step
+ * alternate. Prints nanoseconds of CPU time for each expiration, the median of pairs of slices, and
+ * how many there were; for "none" the CPU time of the work. */
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stdint.h>

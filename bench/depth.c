@@ -1,7 +1,7 @@
-/* Work at the end of a deep stack: `depth FRAMES ROUNDS`. The stack is FRAMES deep; from a few frames
- * above its end the program goes down to it again and again, and works there, as a recursive algorithm
- * does. The answer printed depends on all of the work. Built with frame pointers, so that perf's fp mode
- * can follow it. */
+/* Work at the end of a deep stack: `depth FRAMES ROUNDS`. The stack is FRAMES deep; from a few
+ * frames above its end the program goes down to it again and again, and works there, as a recursive
+ * algorithm does. The answer printed depends on all of the work. Built with frame pointers, so that
+ * perf's fp mode can follow it. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* A profiler that does nothing: the floor under what any sampling profiler of this kind can cost.
  *
- * Preloaded into a program it gives each thread the event that penumbra's runtime would (CPU time of
- * the thread, one signal a period) and a handler that returns at once. Its overhead is that of the
- * event, the signal's delivery and the return from it.
+ * Preloaded into a program it gives each thread the event that penumbra's runtime would (CPU time
+ * of the thread, one signal a period) and a handler that returns at once. Its overhead is that of
+ * the event, the signal's delivery and the return from it.
  *
  *     EMPTY_HANDLER_HZ=997     samples a second of CPU time
  *     EMPTY_HANDLER_MODE=trap  a synchronous SIGTRAP from the event (what penumbra uses); default
@@ -39,8 +39,8 @@ static void handler(int signal, siginfo_t *info, void *context)
     (void)context;
 }
 
-/* The event of the calling thread: software task-clock, a fixed period. The descriptor stays open as
- * long as the thread's process; exec closes it. */
+/* The event of the calling thread: software task-clock, a fixed period. The descriptor stays open
+ * as long as the thread's process; exec closes it. */
 static void arm_event(void)
 {
     struct perf_event_attr attr;
@@ -79,14 +79,16 @@ static void arm_event(void)
 static void arm_timer(void)
 {
     struct sigevent event;
-    struct itimerspec every = {.it_interval = {(time_t)(1 / rate), (long)(SECOND_NS / rate % SECOND_NS)}};
+    struct itimerspec every = {
+        .it_interval = {(time_t)(1 / rate), (long)(SECOND_NS / rate % SECOND_NS)}};
     timer_t timer;
     memset(&event, 0, sizeof event);
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = SIGPROF;
     event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
     every.it_value = every.it_interval;
-    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0 || timer_settime(timer, 0, &every, NULL) != 0)
+    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0 ||
+        timer_settime(timer, 0, &every, NULL) != 0)
         _exit(FAILED);
 }
 
@@ -144,8 +146,8 @@ static void *armed_thread(void *argument)
     return start.run(start.argument);
 }
 
-__attribute__((visibility("default"))) int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-                                                          void *(*run)(void *), void *argument)
+__attribute__((visibility("default"))) int
+pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *argument)
 {
     struct start *start = malloc(sizeof *start);
     if (!start)

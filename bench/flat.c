@@ -1,4 +1,5 @@
-/* bench-flat: a profile as addresses, for comparing with other profilers without any symbols between.
+/* bench-flat: a profile as addresses, for comparing with other profilers without any symbols
+ * between.
  *
  *     bench-flat FILE.pnb
  *
@@ -21,7 +22,8 @@ static const char *path_of(const struct profile *p, const struct profile_node *n
     return n->image < p->image_count ? p->images[n->image].path : "-";
 }
 
-static void print_at(const struct profile *p, const char *what, const struct profile_node *n, uint64_t count)
+static void print_at(const struct profile *p, const char *what, const struct profile_node *n,
+                     uint64_t count)
 {
     printf("%s %" PRIu64 " %" PRIx64 " %s\n", what, count, n->offset, path_of(p, n));
 }
@@ -45,7 +47,8 @@ static void print_thread(const struct profile *p, const struct profile_thread *t
     for (uint32_t i = 1; i < t->node_count; i += t->nodes[i].subtree) {
         uint64_t count = samples_below(t, i);
         if (t->nodes[i].image == PROFILE_IMAGE_PSEUDO)
-            printf("%s %" PRIu64 "\n", t->nodes[i].offset == KEY_UNATTRIBUTED ? "unattributed" : "broken", count);
+            printf("%s %" PRIu64 "\n",
+                   t->nodes[i].offset == KEY_UNATTRIBUTED ? "unattributed" : "broken", count);
         else
             print_at(p, "outer", &t->nodes[i], count);
     }
@@ -65,8 +68,8 @@ int main(int argc, char **argv)
         return 1;
     }
     profile_totals(p, &totals);
-    printf("taken %" PRIu64 "\ntruncated %" PRIu64 "\nnodes %" PRIu64 "\n", totals.taken, totals.truncated_all,
-           totals.nodes);
+    printf("taken %" PRIu64 "\ntruncated %" PRIu64 "\nnodes %" PRIu64 "\n", totals.taken,
+           totals.truncated_all, totals.nodes);
     for (uint32_t i = 0; i < p->thread_count; i++)
         print_thread(p, &p->threads[i]);
     profile_free(p);

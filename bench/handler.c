@@ -1,6 +1,7 @@
 /* What one sample costs inside the signal handler: walk, tree, accounting, from its entry to its
- * return, warm. Prints the median and other quantiles over many calls, on a stack 30 frames deep that
- * is walked whole, by whether its time is kept (docs/timeline.md), and then by depth, with the trampoline and without.
+ * return, warm. Prints the median and other quantiles over many calls, on a stack 30 frames deep
+ * that is walked whole, by whether its time is kept (docs/timeline.md), and then by depth, with the
+ * trampoline and without.
  *
  * The handler is called directly, with the registers of a real frame, so that the kernel's signal
  * delivery is left out: that is the floor, which bench/run.py measures. */
@@ -87,7 +88,8 @@ static void measure(struct rt_thread *t, unsigned depth, bool trampoline)
            (unsigned long)incomplete);
 }
 
-/* Samples have no time; all have the same; each has its own, as if they came once in a millisecond. */
+/* Samples have no time; all have the same; each has its own, as if they came once in a
+ * millisecond. */
 enum timing { TIMING_NONE, TIMING_SAME, TIMING_NEW };
 
 static void timing_set(enum timing timing)

@@ -1,5 +1,5 @@
-/* The stack that bench/handler.c samples, in a library of its own: the runtime's frames, which are part
- * of the program there, are never marked.
+/* The stack that bench/handler.c samples, in a library of its own: the runtime's frames, which are
+ * part of the program there, are never marked.
  *
  * Context: ordinary code. Ownership: the caller's. */
 #ifndef PENUMBRA_BENCH_HANDLER_STACK_H

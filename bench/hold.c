@@ -4,12 +4,14 @@
  *       --core N        the program (not hold, not a profiler around it) runs on this core only
  *       --ready FILE    made when the program is about to wait; has its process's number
  *       --gate FIFO     the program starts when the last writer has closed it
- *       --result FILE   gets "user_us system_us maxrss_kb wait_status" of the program and its children;
- *                       without it hold makes no process: it becomes the program
- *       --cwd DIR, --stdin FILE, --stdout FILE, --stderr FILE, --env NAME=VALUE (repeatable): the program's
+ *       --result FILE   gets "user_us system_us maxrss_kb wait_status" of the program and its
+ *                       children; without it hold makes no process: it becomes the program
+ *       --cwd DIR, --stdin FILE, --stdout FILE, --stderr FILE, --env NAME=VALUE (repeatable): the
+ *                       program's
  *
- * With a result the program is a child, so that its own CPU time can be told from the profiler's around it.
- * hold ends as the program ended: with its exit status, or 128 + the signal that killed it. */
+ * With a result the program is a child, so that its own CPU time can be told from the profiler's
+ * around it. hold ends as the program ended: with its exit status, or 128 + the signal that killed
+ * it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -132,8 +134,10 @@ static struct plan parse(int argc, char **argv)
             break;
     }
     if (i + 1 >= argc || strcmp(argv[i], "--") != 0) {
-        fprintf(stderr, "usage: hold [--core N] [--ready FILE] [--gate FIFO] [--result FILE] [--cwd DIR] "
-                        "[--stdin FILE] [--stdout FILE] [--stderr FILE] [--env NAME=VALUE] -- PROGRAM ARG...\n");
+        fprintf(stderr,
+                "usage: hold [--core N] [--ready FILE] [--gate FIFO] [--result FILE] [--cwd DIR] "
+                "[--stdin FILE] [--stdout FILE] [--stderr FILE] [--env NAME=VALUE] -- PROGRAM "
+                "ARG...\n");
         exit(126);
     }
     p.program = argv + i + 1;

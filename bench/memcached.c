@@ -2,8 +2,8 @@
  *
  *     bench-memcached PORT CONNECTIONS SECONDS
  *
- * Stores KEYS values first. Prints the requests answered, and the 99th percentile of the time from a
- * request to its answer, in microseconds. Ends with status 1 where an answer is wrong. */
+ * Stores KEYS values first. Prints the requests answered, and the 99th percentile of the time from
+ * a request to its answer, in microseconds. Ends with status 1 where an answer is wrong. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -72,7 +72,8 @@ static void store_values(int fd)
     memset(value, 'v', VALUE);
     value[VALUE] = 0;
     for (unsigned key = 0; key < KEYS; key++) {
-        int length = snprintf(request, sizeof request, "set key-%04u 0 0 %d\r\n%s\r\n", key, VALUE, value);
+        int length =
+            snprintf(request, sizeof request, "set key-%04u 0 0 %d\r\n%s\r\n", key, VALUE, value);
         send_all(fd, request, (size_t)length);
         if (recv(fd, answer, 8, MSG_WAITALL) != 8 || memcmp(answer, "STORED\r\n", 8) != 0)
             fail("store a value");
@@ -143,7 +144,8 @@ int main(int argc, char **argv)
 {
     int count = argc == 4 ? atoi(argv[2]) : 0;
     if (count < 1 || count > CONNECTIONS_MOST) {
-        fprintf(stderr, "usage: bench-memcached PORT CONNECTIONS SECONDS (1 to %d connections)\n", CONNECTIONS_MOST);
+        fprintf(stderr, "usage: bench-memcached PORT CONNECTIONS SECONDS (1 to %d connections)\n",
+                CONNECTIONS_MOST);
         return 2;
     }
     for (int i = 0; i < count; i++)

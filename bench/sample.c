@@ -1,16 +1,18 @@
 /* What one sample touches: `bench-sample TID [SAMPLES [EVERY]]`.
  *
- * Steps a thread that is being sampled through its signal handler, from the first instruction to the system call
- * that returns, and counts instructions, system calls, and the cache lines and pages of code and data in between. At a
- * thousand samples a second the program has pushed all of them out of the caches: a sample costs by
- * these. Counts do not depend on what else the machine does. The kernel's own part is the same for any handler and is not seen.
+ * Steps a thread that is being sampled through its signal handler, from the first instruction to
+ * the system call that returns, and counts instructions, system calls, and the cache lines and
+ * pages of code and data in between. At a thousand samples a second the program has pushed all of
+ * them out of the caches: a sample costs by these. Counts do not depend on what else the machine
+ * does. The kernel's own part is the same for any handler and is not seen.
  *
  *     penumbra record -- PROGRAM &  or, for the floor:  LD_PRELOAD=bench-empty-handler.so PROGRAM &
  *     bench-sample TID
  *
- * One signal in EVERY (16) is stepped, because a stepped one takes long, which the runtime notices when it happens again
- * and again. Prints medians; before them, with SAMPLE_TRACE in the environment, each instruction's address (I) and those
- * of the data that it reads or writes (D), a line `S` behind each sample. */
+ * One signal in EVERY (16) is stepped, because a stepped one takes long, which the runtime notices
+ * when it happens again and again. Prints medians; before them, with SAMPLE_TRACE in the
+ * environment, each instruction's address (I) and those of the data that it reads or writes (D), a
+ * line `S` behind each sample. */
 #include <Zydis/Zydis.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +26,8 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
-enum { CODE_TRAP_PERF = 6, STEPS_MAX = 1000000, LINES_MAX = 4096, SAMPLES_MAX = 4096, LINE = 64, PAGE = 4096 };
+enum { CODE_TRAP_PERF = 6, STEPS_MAX = 1000000, LINES_MAX = 4096, SAMPLES_MAX = 4096, LINE = 64,
+      PAGE = 4096 };
 
 /* A set of lines or pages. */
 struct set {
@@ -101,15 +104,18 @@ static bool instruction_add(struct sample *s, pid_t tid, const struct user_regs_
         printf("I %" PRIx64 "\n", (uint64_t)r->rip);
     for (unsigned i = 0; i < in.operand_count; i++) {
         ZyanU64 address;
-        if (operand[i].type != ZYDIS_OPERAND_TYPE_MEMORY || operand[i].mem.type == ZYDIS_MEMOP_TYPE_AGEN ||
-            !(operand[i].actions & (ZYDIS_OPERAND_ACTION_MASK_READ | ZYDIS_OPERAND_ACTION_MASK_WRITE)) ||
+        if (operand[i].type != ZYDIS_OPERAND_TYPE_MEMORY ||
+            operand[i].mem.type == ZYDIS_MEMOP_TYPE_AGEN ||
+            !(operand[i].actions &
+              (ZYDIS_OPERAND_ACTION_MASK_READ | ZYDIS_OPERAND_ACTION_MASK_WRITE)) ||
             !ZYAN_SUCCESS(ZydisCalcAbsoluteAddressEx(&in, &operand[i], r->rip, &context, &address)))
             continue;
         if (operand[i].visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
             operand[i].mem.base == ZYDIS_REGISTER_RSP &&
             operand[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
             address -= operand[i].size / 8; /* pushed below */
-        touch(&s->data_lines, &s->data_pages, address, operand[i].size / 8 ? operand[i].size / 8 : 1);
+        touch(&s->data_lines, &s->data_pages, address,
+              operand[i].size / 8 ? operand[i].size / 8 : 1);
         if (trace)
             printf("D %" PRIx64 "\n", (uint64_t)address);
     }
@@ -125,7 +131,8 @@ static bool wait_stopped(pid_t tid, int *signal)
     return true;
 }
 
-/* One instruction, or with a signal to its handler's first. Samples that come meanwhile are forgotten. */
+/* One instruction, or with a signal to its handler's first. Samples that come meanwhile are
+ * forgotten. */
 static bool step(pid_t tid, int signal)
 {
     siginfo_t info;
@@ -138,15 +145,18 @@ static bool step(pid_t tid, int signal)
     return true;
 }
 
-/* To the kernel a step in a handler for SIGTRAP is a SIGTRAP that comes while it is blocked: it makes the default the
- * action, which would end the program. So the thread, about to execute the system call that returns from the handler
- * that began with the registers *entry, first executes one that makes the handler the action again. */
-static bool action_restore(pid_t tid, const struct user_regs_struct *entry, const struct user_regs_struct *now)
+/* To the kernel a step in a handler for SIGTRAP is a SIGTRAP that comes while it is blocked: it
+ * makes the default the action, which would end the program. So the thread, about to execute the
+ * system call that returns from the handler that began with the registers *entry, first executes
+ * one that makes the handler the action again. */
+static bool action_restore(pid_t tid, const struct user_regs_struct *entry,
+                           const struct user_regs_struct *now)
 {
     enum { SA_RESTORER_FLAG = 0x04000000, RT_SIGACTION = 13, SET_SIZE = 8, BELOW = 512 };
     struct {
         uint64_t handler, flags, restorer, mask;
-    } action = {entry->rip, SA_SIGINFO | SA_RESTART | SA_ONSTACK | SA_RESTORER_FLAG, 0, ~UINT64_C(0)};
+    } action = {entry->rip, SA_SIGINFO | SA_RESTART | SA_ONSTACK | SA_RESTORER_FLAG, 0,
+                ~UINT64_C(0)};
     struct user_regs_struct r = *now;
     r.rax = r.orig_rax = RT_SIGACTION;
     r.rdi = SIGTRAP;
@@ -217,8 +227,9 @@ static void medians(unsigned (*found)[SAMPLES_MAX], unsigned samples)
 
 static void sample_keep(const struct sample *s, unsigned (*found)[SAMPLES_MAX], unsigned number)
 {
-    const unsigned values[MEASURES] = {s->instructions,      s->calls,            s->code_lines.count,
-                                       s->data_lines.count, s->code_pages.count, s->data_pages.count};
+    const unsigned values[MEASURES] = {s->instructions,     s->calls,
+                                       s->code_lines.count, s->data_lines.count,
+                                       s->code_pages.count, s->data_pages.count};
     for (unsigned i = 0; i < MEASURES; i++)
         found[i][number] = values[i];
     if (trace)

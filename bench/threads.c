@@ -3,8 +3,8 @@
  * sleep: COUNT threads, which wake once a second and work a little, for so long.
  * short: COUNT threads that end at once, A_SECOND a second, a hundredth of them at a time.
  *
- * Prints CPU time until all threads had begun, CPU time of all, both in microseconds, and the resident
- * memory in kB when all had begun (of sleep), or at the end. */
+ * Prints CPU time until all threads had begun, CPU time of all, both in microseconds, and the
+ * resident memory in kB when all had begun (of sleep), or at the end. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -100,7 +100,8 @@ static void sleeping(long count)
         continue;
     __atomic_store_n(&ends, 1, __ATOMIC_RELAXED);
     threads_end(threads, count);
-    printf("%llu %llu %ld\n", (unsigned long long)start, (unsigned long long)clock_us(CLOCK_PROCESS_CPUTIME_ID), resident);
+    printf("%llu %llu %ld\n", (unsigned long long)start,
+           (unsigned long long)clock_us(CLOCK_PROCESS_CPUTIME_ID), resident);
 }
 
 static void short_ones(long count, long a_second)
@@ -121,7 +122,10 @@ int main(int argc, char **argv)
 {
     long count = argc == 4 ? atol(argv[2]) : 0, second = argc == 4 ? atol(argv[3]) : 0;
     if (count < 1 || second < BATCHES) {
-        fprintf(stderr, "usage: bench-threads sleep COUNT MILLISECONDS | short COUNT A_SECOND (%d at least)\n", BATCHES);
+        fprintf(
+            stderr,
+            "usage: bench-threads sleep COUNT MILLISECONDS | short COUNT A_SECOND (%d at least)\n",
+            BATCHES);
         return 2;
     }
     sem_init(&begun, 0, 0);

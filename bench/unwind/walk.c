@@ -1,5 +1,5 @@
-/* What one walk costs: a stack of real frames (qsort's comparison, called from recursion), walked in
- * a signal handler, as a sample would be. Prints the median of many walks, in nanoseconds.
+/* What one walk costs: a stack of real frames (qsort's comparison, called from recursion), walked
+ * in a signal handler, as a sample would be. Prints the median of many walks, in nanoseconds.
  *
  *     bench-unwind [frames]        default 30
  */

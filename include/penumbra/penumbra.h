@@ -17,17 +17,17 @@
  * linked statically, each call is one load and one branch.
  *
  * Semantics:
- * - Phases and pauses are the process's, not the calling thread's: every thread is in the phase that was
- *   begun last, and any thread may end it. Threads that work on different things at the same time need
- *   no phases to be told apart: their call paths and names do that.
+ * - Phases and pauses are the process's, not the calling thread's: every thread is in the phase
+ *   that was begun last, and any thread may end it. Threads that work on different things at the
+ *   same time need no phases to be told apart: their call paths and names do that.
  * - penumbra_phase_end ends the phase that was begun last. Without one it does nothing.
  * - A phase that is begun again inside the same outer phase is the same phase: its samples add up.
- * - A process has at most 255 phases, nested at most 64 deep. What is begun beyond that is counted as
- *   refused, and its samples are the outer phase's.
+ * - A process has at most 255 phases, nested at most 64 deep. What is begun beyond that is counted
+ *   as refused, and its samples are the outer phase's.
  * - Pauses nest: it takes as many penumbra_resume as penumbra_pause to go on. Without a pause
  *   penumbra_resume does nothing.
- * - A forked child is in the phase and the pause that its parent was in when it forked. A program that
- *   is executed starts without.
+ * - A forked child is in the phase and the pause that its parent was in when it forked. A program
+ *   that is executed starts without.
  * - name: any bytes but a NUL, at most 4096 of them; NULL is "". It is copied.
  *
  * Context: any thread; signal handlers too. errno stays as it is. C99, C++98 and later; gcc and

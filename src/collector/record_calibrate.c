@@ -1,14 +1,15 @@
 /* How fast the time stamp counter runs, and what one empty signal costs.
  *
  * A loop reads the time stamp counter twice. The gap between two readings during which exactly one
- * signal was handled is the cost of interrupt, signal delivery, empty handler and
- * return; the median of some dozens of them is robust against whatever else the machine does. Programs wait for this: it
- * ends with the last of them, and lasts some milliseconds. In a program the same takes longer; the runtime finds out how much
- * by the part that it can see, the time from a period's end to the handler (trigger/account.c): the loop's is measured
- * here, after each setting of the event, on the same clock.
+ * signal was handled is the cost of interrupt, signal delivery, empty handler and return; the
+ * median of some dozens of them is robust against whatever else the machine does. Programs wait for
+ * this: it ends with the last of them, and lasts some milliseconds. In a program the same takes
+ * longer; the runtime finds out how much by the part that it can see, the time from a period's end
+ * to the handler (trigger/account.c): the loop's is measured here, after each setting of the event,
+ * on the same clock.
  *
- * The counter's rate comes from two readings of both clocks, between which the collector has done its other work: for
- * it alone nobody waits. */
+ * The counter's rate comes from two readings of both clocks, between which the collector has done
+ * its other work: for it alone nobody waits. */
 #include "collector/record_probe.h"
 
 #include <errno.h>
@@ -31,7 +32,8 @@ static volatile sig_atomic_t delivered;
 static volatile uint64_t entered_cpu_ns;
 static int clock_event = -1, delivered_most;
 
-/* Where a signal takes longer than the event's period (under strace, say) the loop hardly gets on: it must end all the same. */
+/* Where a signal takes longer than the event's period (under strace, say) the loop hardly gets on:
+ * it must end all the same. */
 static void empty_handler(int number)
 {
     (void)number;
@@ -202,8 +204,8 @@ static uint64_t ticks_per_second(const struct record_clocks *began)
     return (uint64_t)((double)(now.ticks - began->ticks) / (double)(now.ns - began->ns) * 1e9);
 }
 
-/* On a busy machine most gaps have other programs in them, but the latency is the loop's own CPU time. Of a delivery it is
- * between a quarter and two thirds on every machine that was seen. */
+/* On a busy machine most gaps have other programs in them, but the latency is the loop's own CPU
+ * time. Of a delivery it is between a quarter and two thirds on every machine that was seen. */
 static uint32_t delivery_bound(uint32_t delivery_ns, uint32_t latency_ns)
 {
     uint32_t least = latency_ns + latency_ns / 2, most = 4 * latency_ns;
@@ -238,7 +240,8 @@ uint64_t record_calibrate(struct spool_config *config, const struct record_clock
     config->latency_ns = (uint32_t)p.latency_ns;
     config->delivery_ns = delivery_bound(ns_of(p.delivery, hz), config->latency_ns);
     config->tick_ns = ns_of(p.tick, hz);
-    if (config->trigger == TRIGGER_CPU && config->mechanism == MECHANISM_PERF && config->carrier != CARRIER_EXACT)
+    if (config->trigger == TRIGGER_CPU && config->mechanism == MECHANISM_PERF &&
+        config->carrier != CARRIER_EXACT)
         switches_calibrate(config);
     return hz;
 }

@@ -18,10 +18,13 @@
 #include "collector/record_sandbox_thread.h"
 #include "sigsafe/settings.h"
 
-#define LOOK_NS UINT64_C(1000000)     /* where somebody may want a trigger, and not be able to wake us */
-#define CHANGES_NS UINT64_C(1000000000) /* ... so long after somebody did; then at each look at accounts */
+/* Where somebody may want a trigger, and not be able to wake us. */
+#define LOOK_NS UINT64_C(1000000)
+/* ... so long after somebody did; then at each look at accounts. */
+#define CHANGES_NS UINT64_C(1000000000)
 #define IDLE_NS UINT64_C(100000000)
-#define ACCOUNT_NS UINT64_C(10000000) /* from one look at accounts to the next, at least; they take SHARE of the time at most */
+/* From one look at accounts to the next, at least; they take SHARE of the time at most. */
+#define ACCOUNT_NS UINT64_C(10000000)
 
 enum { LIST_MOST = 1 << 20, SHARE = 50, SEARCHES_MOST = 5, EXECUTES_MOST = 100 };
 
@@ -111,9 +114,10 @@ static struct known *known_make(const struct sandbox_process *p, size_t more, si
     return known;
 }
 
-/* All records of those that end at `stop` and have not asked. A thread's second one, of another phase, is not one that it asks by.
- * Numbers may be used again: whoever asks is new. */
-static void silent_find(struct sandbox_rounds *r, struct sandbox_process *p, spool_ref first, spool_ref stop, size_t most)
+/* All records of those that end at `stop` and have not asked. A thread's second one, of another
+ * phase, is not one that it asks by. Numbers may be used again: whoever asks is new. */
+static void silent_find(struct sandbox_rounds *r, struct sandbox_process *p, spool_ref first,
+                        spool_ref stop, size_t most)
 {
     size_t found, count;
     struct known *known = known_make(p, most, &found);
@@ -126,7 +130,8 @@ static void silent_find(struct sandbox_rounds *r, struct sandbox_process *p, spo
         if (!t)
             break;
         ref = t->next;
-        if (!t->end_ns && !has_asked(t) && count < found + most && !bsearch(&(struct known){.tid = t->tid}, known, found, sizeof *known, known_order))
+        if (!t->end_ns && !has_asked(t) && count < found + most &&
+            !bsearch(&(struct known){.tid = t->tid}, known, found, sizeof *known, known_order))
             known[count++] = (struct known){.tid = t->tid, .newest = t};
     }
     struct known *fresh = known + found;
@@ -141,7 +146,8 @@ static void silent_find(struct sandbox_rounds *r, struct sandbox_process *p, spo
         if (!t)
             break;
         ref = t->next;
-        struct known *k = t->end_ns ? NULL : bsearch(&(struct known){.tid = t->tid}, fresh, kept, sizeof *fresh, known_order);
+        struct known *k = t->end_ns ? NULL : bsearch(&(struct known){.tid = t->tid}, fresh, kept,
+                                                     sizeof *fresh, known_order);
         if (k)
             k->cpu_ns += __atomic_load_n(&t->cpu_ns, __ATOMIC_RELAXED);
     }
@@ -186,7 +192,8 @@ static void threads_look(const struct sandbox_rounds *r, struct sandbox_process 
 
 /* ---- processes ---- */
 
-/* Those whose threads nobody came to, or that is over; who writes ENDED would say that of threads which may run on. */
+/* Those whose threads nobody came to, or that is over; who writes ENDED would say that of threads
+ * which may run on. */
 static void process_free(const struct sandbox_rounds *r, struct sandbox_process *p, bool is_over)
 {
     for (uint32_t i = 0; i < p->count; i++)
@@ -211,7 +218,8 @@ static void process_free(const struct sandbox_rounds *r, struct sandbox_process 
 
 static void processes_find(struct sandbox_rounds *r)
 {
-    spool_ref newest = __atomic_load_n(&spool_header(r->spool)->processes, __ATOMIC_ACQUIRE), ref = newest;
+    spool_ref newest = __atomic_load_n(&spool_header(r->spool)->processes, __ATOMIC_ACQUIRE),
+              ref = newest;
     for (unsigned n = 0; ref != r->newest && n < LIST_MOST; n++) {
         struct spool_process *record = spool_at(r->spool, ref, sizeof *record);
         if (!record)
@@ -228,8 +236,9 @@ static void processes_find(struct sandbox_rounds *r)
     r->newest = newest;
 }
 
-/* Processes of several PID namespaces may have one number (all of Chromium's renderers have 1). Who may not be read, and has the number
- * here too, is taken for it: its CPU time can be seen, but no trigger of its be set. */
+/* Processes of several PID namespaces may have one number (all of Chromium's renderers have 1). Who
+ * may not be read, and has the number here too, is taken for it: its CPU time can be seen, but no
+ * trigger of its be set. */
 static bool has_cookie(const void *context, int32_t outside)
 {
     const struct spool_process *p = context;
@@ -269,12 +278,14 @@ static bool enters(struct sandbox_process *p)
     return true;
 }
 
-/* A child that shares its memory may have said that it has exited, which is known when it has been found. */
+/* A child that shares its memory may have said that it has exited, which is known when it has been
+ * found. */
 static void outside_look(struct sandbox_rounds *r)
 {
     for (struct sandbox_process **at = &r->outside; *at;) {
         struct sandbox_process *p = *at;
-        bool exited = __atomic_load_n(&p->record->state, __ATOMIC_ACQUIRE) == PROCESS_EXITED, found = enters(p);
+        bool exited = __atomic_load_n(&p->record->state, __ATOMIC_ACQUIRE) == PROCESS_EXITED,
+             found = enters(p);
         if (!exited && !found) {
             at = &p->next;
             continue;
@@ -290,7 +301,8 @@ static void outside_look(struct sandbox_rounds *r)
     }
 }
 
-/* Nobody of it runs: it is not there, or waits for its parent, and alone. What cannot be read is not known. */
+/* Nobody of it runs: it is not there, or waits for its parent, and alone. What cannot be read is
+ * not known. */
 static bool is_over(const struct sandbox_place *at)
 {
     enum { STATE = 3, THREADS = 20 };
@@ -350,7 +362,8 @@ static void inside_serve(struct sandbox_rounds *r)
 static void wait_for_bell(const struct sandbox_rounds *r, uint32_t seen)
 {
     bool changes = monotonic_ns() - r->changed_ns < CHANGES_NS;
-    const struct timespec timeout = {.tv_nsec = (long)(!r->inside ? IDLE_NS : changes ? LOOK_NS : ACCOUNT_NS)};
+    const struct timespec timeout =
+        {.tv_nsec = (long)(!r->inside ? IDLE_NS : changes ? LOOK_NS : ACCOUNT_NS)};
     syscall(SYS_futex, bell_of(r), FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
 

@@ -27,7 +27,8 @@ static bool has_ended(int error)
     return error == ENOENT || error == ESRCH;
 }
 
-/* What the thread calls itself: the last number of its line "NSpid:". An errno; ESRCH: it has ended. */
+/* What the thread calls itself: the last number of its line "NSpid:". An errno; ESRCH: it has
+ * ended. */
 static int number_inside(const struct sandbox_place *at, pid_t tid, int32_t *number)
 {
     char line[256];
@@ -56,7 +57,8 @@ struct thread_list {
 };
 
 /* The first ones, `most`. An errno. `inside`: 0: nobody is looked for. */
-static int threads_list(const struct sandbox_place *at, int32_t inside, uint32_t most, struct thread_list *list)
+static int threads_list(const struct sandbox_place *at, int32_t inside, uint32_t most,
+                        struct thread_list *list)
 {
     int fd = openat(at->folder, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
@@ -118,10 +120,12 @@ static int number_outside(const struct sandbox_place *at, int32_t inside, pid_t 
     return number_search(at, inside, tid);
 }
 
-int sandbox_thread_open(struct sandbox_thread *t, struct spool_thread *record, uint64_t known_ns, const struct sandbox_place *at)
+int sandbox_thread_open(struct sandbox_thread *t, struct spool_thread *record, uint64_t known_ns,
+                        const struct sandbox_place *at)
 {
     pid_t tid;
-    *t = (struct sandbox_thread){.record = record, .known_ns = known_ns, .fd = -1, .switches = -1, .account = -1};
+    *t = (struct sandbox_thread){
+        .record = record, .known_ns = known_ns, .fd = -1, .switches = -1, .account = -1};
     int error = number_outside(at, record->tid, &tid);
     if (error)
         return error;
@@ -143,10 +147,12 @@ int sandbox_place_check(const struct sandbox_place *at, const struct spool_proce
 static bool state_change(struct sandbox_thread *t, enum spool_outside from, enum spool_outside to)
 {
     uint32_t expected = from;
-    return __atomic_compare_exchange_n(&t->record->outside, &expected, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return __atomic_compare_exchange_n(&t->record->outside, &expected, to, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST);
 }
 
-static int event_open(const struct sandbox_thread *t, const struct spool_process *p, pid_t tid, uint32_t type, uint64_t config,
+static int event_open(const struct sandbox_thread *t, const struct spool_process *p, pid_t tid,
+                      uint32_t type, uint64_t config,
                       uint64_t period)
 {
     const struct perf_event event = {
@@ -185,7 +191,8 @@ static void name_read(const struct sandbox_thread *t, const struct sandbox_place
     memcpy(t->record->name, name, sizeof name);
 }
 
-static bool events_open(struct sandbox_thread *t, const struct spool_config *c, const struct spool_process *p, pid_t tid)
+static bool events_open(struct sandbox_thread *t, const struct spool_config *c,
+                        const struct spool_process *p, pid_t tid)
 {
     uint64_t multiple = t->record->multiple ? t->record->multiple : 1;
     t->fd = event_open(t, p, tid, c->perf_type, c->perf_config, c->period * multiple);
@@ -207,16 +214,19 @@ static void left_out(struct spool_process *p)
 void sandbox_thread_refuse(struct spool_thread *record, struct spool_process *p, int error)
 {
     uint32_t wanted = OUTSIDE_WANTED;
-    if (!__atomic_compare_exchange_n(&record->outside, &wanted, OUTSIDE_REFUSED, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+    if (!__atomic_compare_exchange_n(&record->outside, &wanted, OUTSIDE_REFUSED, false,
+                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         return;
     left_out(p);
     if (!p->arm_error)
         p->arm_error = (uint32_t)error;
 }
 
-/* The event that has been made, and does not run, is of this thread, in the program that it was to be for: the kernel takes it away with
- * the next one, and the number may have been another process's by then. An errno. */
-static int event_check(const struct sandbox_thread *t, const struct spool_process *p, const struct sandbox_place *at, pid_t tid)
+/* The event that has been made, and does not run, is of this thread, in the program that it was to
+ * be for: the kernel takes it away with the next one, and the number may have been another
+ * process's by then. An errno. */
+static int event_check(const struct sandbox_thread *t, const struct spool_process *p,
+                       const struct sandbox_place *at, pid_t tid)
 {
     int32_t number;
     int error = number_inside(at, tid, &number);
@@ -226,7 +236,8 @@ static int event_check(const struct sandbox_thread *t, const struct spool_proces
 }
 
 /* One that has ended is found by its account; one that was not found is looked for again. */
-static void arm(struct sandbox_thread *t, const struct spool_config *c, struct spool_process *p, const struct sandbox_place *at)
+static void arm(struct sandbox_thread *t, const struct spool_config *c, struct spool_process *p,
+                const struct sandbox_place *at)
 {
     pid_t tid;
     int error = number_outside(at, t->record->tid, &tid);
@@ -250,7 +261,8 @@ static void arm(struct sandbox_thread *t, const struct spool_config *c, struct s
         ioctl(t->switches, PERF_EVENT_IOC_ENABLE, 0);
 }
 
-void sandbox_thread_serve(struct sandbox_thread *t, const struct spool_config *c, struct spool_process *p, const struct sandbox_place *at)
+void sandbox_thread_serve(struct sandbox_thread *t, const struct spool_config *c,
+                          struct spool_process *p, const struct sandbox_place *at)
 {
     uint32_t state = __atomic_load_n(&t->record->outside, __ATOMIC_SEQ_CST);
     if (state == OUTSIDE_WANTED && t->fd < 0)
@@ -271,11 +283,13 @@ static void known_add(struct sandbox_thread *t, uint64_t ns)
     t->known_ns += ns;
 }
 
-/* What the event has counted since the last look, which it still knows when the thread has ended. */
+/* What the event has counted since the last look, which it still knows when the thread has
+ * ended. */
 static uint64_t event_count(struct sandbox_thread *t, const struct spool_config *c)
 {
     uint64_t count = 0, before = t->counted_ns;
-    if (t->fd < 0 || c->perf_type != PERF_TYPE_SOFTWARE || c->perf_config != PERF_COUNT_SW_TASK_CLOCK ||
+    if (t->fd < 0 || c->perf_type != PERF_TYPE_SOFTWARE ||
+        c->perf_config != PERF_COUNT_SW_TASK_CLOCK ||
         read(t->fd, &count, sizeof count) != sizeof count || count < before)
         return 0;
     t->counted_ns = count;
@@ -301,7 +315,8 @@ bool sandbox_thread_look(struct sandbox_thread *t, const struct spool_config *c)
     return true;
 }
 
-void sandbox_thread_close(struct sandbox_thread *t, struct spool_process *p, enum spool_outside state)
+void sandbox_thread_close(struct sandbox_thread *t, struct spool_process *p,
+                          enum spool_outside state)
 {
     uint32_t before = __atomic_load_n(&t->record->outside, __ATOMIC_SEQ_CST);
     events_close(t);

@@ -30,14 +30,17 @@ int sandbox_place_check(const struct sandbox_place *at, const struct spool_proce
 
 /* Who is `record->tid` to the process. An errno; ESRCH: it has ended; EAGAIN: so many do that it is
  * not known. */
-int sandbox_thread_open(struct sandbox_thread *t, struct spool_thread *record, uint64_t known_ns, const struct sandbox_place *at);
+int sandbox_thread_open(struct sandbox_thread *t, struct spool_thread *record, uint64_t known_ns,
+                        const struct sandbox_place *at);
 /* Its trigger cannot be set, if it is wanted, which is counted. An errno; 0: nothing has failed. */
 void sandbox_thread_refuse(struct spool_thread *record, struct spool_process *p, int error);
 /* Does what its state asks for. */
-void sandbox_thread_serve(struct sandbox_thread *t, const struct spool_config *c, struct spool_process *p, const struct sandbox_place *at);
+void sandbox_thread_serve(struct sandbox_thread *t, const struct spool_config *c,
+                          struct spool_process *p, const struct sandbox_place *at);
 /* Its CPU time. False: it has ended. */
 bool sandbox_thread_look(struct sandbox_thread *t, const struct spool_config *c);
 /* `state`: OUTSIDE_ENDED or OUTSIDE_GONE. */
-void sandbox_thread_close(struct sandbox_thread *t, struct spool_process *p, enum spool_outside state);
+void sandbox_thread_close(struct sandbox_thread *t, struct spool_process *p,
+                          enum spool_outside state);
 
 #endif

@@ -17,7 +17,8 @@ enum { HUGE = 2 << 20, STEP = 64 << 10 };
 /* Begins the area at a multiple of 2 MB, and gives back what was reserved for that. */
 static void align_huge_as(struct area *a)
 {
-    uint64_t base = (uint64_t)(uintptr_t)a->base, aligned = (base + HUGE - 1) & ~(uint64_t)(HUGE - 1);
+    uint64_t base = (uint64_t)(uintptr_t)a->base,
+             aligned = (base + HUGE - 1) & ~(uint64_t)(HUGE - 1);
     uint64_t end = base + a->size, size = a->size - HUGE;
     if (aligned > base)
         own_unmap_as((const void *)base, aligned - base);
@@ -40,7 +41,8 @@ static bool map_as(struct area *a, uint64_t size, unsigned how)
         return true;
     align_huge_as(a);
     /* Shared memory is in huge pages where they begin with those of the file that it is. */
-    if (how & AREA_SHARED && sys_failed(own_map_as((uint64_t)(uintptr_t)a->base, size, prot, flags | MAP_FIXED, -1))) {
+    if (how & AREA_SHARED &&
+        sys_failed(own_map_as((uint64_t)(uintptr_t)a->base, size, prot, flags | MAP_FIXED, -1))) {
         area_unmap_as(a);
         return false;
     }

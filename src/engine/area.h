@@ -42,7 +42,8 @@ static inline bool area_holds(const struct area *a, uint64_t address)
  * what is not populated is faulted in when it is touched. */
 void area_populate_as(const struct area *a, uint64_t from, uint64_t to);
 
-/* Makes huge pages of [from, from + bytes), which are multiples of one. False: the kernel does not. */
+/* Makes huge pages of [from, from + bytes), which are multiples of one. False: the kernel does
+ * not. */
 bool area_collapse_as(const struct area *a, uint64_t from, uint64_t bytes);
 
 /* Memory for more than is ready; false if the area ends before. */

@@ -54,7 +54,8 @@ static inline uint32_t tag_of(uint64_t hash)
     return (uint32_t)hash | 1;
 }
 
-/* Puts the block into the first slot that is free, or a dead block's: that one's place in the sequence is kept. */
+/* Puts the block into the first slot that is free, or a dead block's: that one's place in the
+ * sequence is kept. */
 static void slot_take(struct blocks *b, uint64_t pc, uint32_t number)
 {
     uint64_t hash = hash_of(pc);

@@ -38,13 +38,15 @@ struct block {
     uint16_t size;       /* bytes of the program */
     uint16_t code_size;  /* bytes from the body on */
     uint16_t span_count;
-    uint16_t tail;       /* 0; else: cut to this many instructions, then the budget is used up; or as below */
+    /* 0; else: cut to this many instructions, then the budget is used up; or as below */
+    uint16_t tail;
     uint8_t count;       /* instructions */
     uint8_t exit_count;
     uint8_t flags;
     uint8_t reserved;
     uint32_t after;  /* cache offset behind the call that ends it (pairs.h); 0: none */
-    uint32_t remade; /* how often the code at pc has been translated before, because it had changed */
+    /* how often the code at pc has been translated before, because it had changed */
+    uint32_t remade;
 };
 _Static_assert(sizeof(struct block) == 48, "dense");
 

@@ -18,8 +18,8 @@ void cache_unmap_as(struct cache *c)
     area_unmap_as(&c->area);
 }
 
-/* What several processes run in turns is to be in huge pages, as what one runs is: a segment becomes one. The first is made
- * where the program waits, so it begins with small ones. */
+/* What several processes run in turns is to be in huge pages, as what one runs is: a segment
+ * becomes one. The first is made where the program waits, so it begins with small ones. */
 static bool collapse_as(struct cache *c)
 {
     uint32_t begin = (c->cold - 1) & ~(uint32_t)(CACHE_SEGMENT - 1);

@@ -4,8 +4,8 @@
  *      |glue| hot ->            <- cold |  hot ->           <- cold |
  *      0            segment 0          1 MB        segment 1       2 MB
  *
- * A translation reserves the most that it can need, writes, and commits what it wrote; or aborts, and
- * nothing has happened.
+ * A translation reserves the most that it can need, writes, and commits what it wrote; or aborts,
+ * and nothing has happened.
  *
  * Context: the dispatcher, under the engine's lock.
  * Ownership: code is never freed before the cache. */

@@ -11,7 +11,8 @@ enum { REMADE_MOST = 100000 };
 
 #define VSYSCALL_PAGE UINT64_C(0xffffffffff600000)
 
-/* How many instructions a burst reaches from here, one more included: the hook before that one ends it. */
+/* How many instructions a burst reaches from here, one more included: the hook before that one ends
+ * it. */
 static uint32_t reach(const struct engine_thread *t)
 {
     uint64_t more = t->wanted > t->observed ? t->wanted - t->observed : 0;
@@ -19,7 +20,8 @@ static uint32_t reach(const struct engine_thread *t)
     return all < BLOCK_INSNS ? (uint32_t)all : BLOCK_INSNS;
 }
 
-static struct block *block_make_as(struct engine_thread *t, struct request request, enum stop_reason *why)
+static struct block *block_make_as(struct engine_thread *t, struct request request,
+                                   enum stop_reason *why)
 {
     if (t->engine->config.budget && !t->soon) {
         t->soon = true;
@@ -40,22 +42,26 @@ static struct block *block_make_as(struct engine_thread *t, struct request reque
 static struct block *block_of_tail_as(struct engine_thread *t, uint32_t tail, enum stop_reason *why)
 {
     struct block *block = block_find_as(&t->engine->blocks, t->rip, tail);
-    struct request request = { .tail = tail, .limit = tail == BLOCK_LATE ? reach(t) : tail, .spare = UINT32_MAX };
+    struct request request = {
+        .tail = tail, .limit = tail == BLOCK_LATE ? reach(t) : tail, .spare = UINT32_MAX};
     return block ? block : block_make_as(t, request, why);
 }
 
 /* The block at t->rip behind the gate that the exit leaves by, found or made. */
-static struct block *block_observed_as(struct engine_thread *t, uint32_t exit, enum stop_reason *why)
+static struct block *block_observed_as(struct engine_thread *t, uint32_t exit,
+                                       enum stop_reason *why)
 {
     struct engine *e = t->engine;
     struct block *block = block_find_as(&e->blocks, t->rip, BLOCK_OBSERVED);
-    struct request request = { .tail = BLOCK_OBSERVED, .gate = link_gate(e, exit), .limit = BLOCK_INSNS, .spare = UINT32_MAX };
+    struct request request = { .tail = BLOCK_OBSERVED, .gate = link_gate(e, exit),
+                              .limit = BLOCK_INSNS, .spare = UINT32_MAX };
     return block ? block : block_make_as(t, request, why);
 }
 
-/* There is no block yet. Short bursts meet most code only once: where the block has more instructions than the
- * budget, only so much of it is made; where a few instructions are observed behind the budget, all with hooks and only as
- * far as they reach. If it has been met before, there are to be both. */
+/* There is no block yet. Short bursts meet most code only once: where the block has more
+ * instructions than the budget, only so much of it is made; where a few instructions are observed
+ * behind the budget, all with hooks and only as far as they reach. If it has been met before, there
+ * are to be both. */
 static struct block *block_first_as(struct engine_thread *t, bool entry, enum stop_reason *why)
 {
     struct engine *e = t->engine;
@@ -79,7 +85,8 @@ static struct block *block_first_as(struct engine_thread *t, bool entry, enum st
     return block_make_as(t, request, why);
 }
 
-/* The block at t->rip, found or made; with an indirect entry if asked for and it is not late. NULL: *why. */
+/* The block at t->rip, found or made; with an indirect entry if asked for and it is not late. NULL:
+ * *why. */
 static struct block *block_need_as(struct engine_thread *t, bool entry, enum stop_reason *why)
 {
     struct engine *e = t->engine;
@@ -113,7 +120,8 @@ static bool vsyscall_as(struct engine_thread *t)
     return true;
 }
 
-/* Locked, no reset is wanted. True: one has been done on the way, and no exit that the thread came by is any more. */
+/* Locked, no reset is wanted. True: one has been done on the way, and no exit that the thread came
+ * by is any more. */
 static bool code_lock_as(struct engine_thread *t)
 {
     for (bool reset = false;; engine_unlock_as(t->engine)) {
@@ -124,9 +132,10 @@ static bool code_lock_as(struct engine_thread *t)
     }
 }
 
-/* The block, which goes with the others if a reset is wanted by now: then NULL, and STOP_COUNT says that it is to be asked for
- * again. */
-static struct block *code_unlock_as(struct engine_thread *t, struct block *block, enum stop_reason *why)
+/* The block, which goes with the others if a reset is wanted by now: then NULL, and STOP_COUNT says
+ * that it is to be asked for again. */
+static struct block *code_unlock_as(struct engine_thread *t, struct block *block,
+                                    enum stop_reason *why)
 {
     bool wanted = t->engine->reset_wanted;
     engine_unlock_as(t->engine);
@@ -159,15 +168,16 @@ static uint32_t stop_as(struct engine_thread *t, enum stop_reason why)
     return t->engine->config.carrier->stopped(t, why);
 }
 
-/* t->rip is known: what will be looked at for it, while the lock is taken and the way there is gone. */
+/* t->rip is known: what will be looked at for it, while the lock is taken and the way there is
+ * gone. */
 static void wanted_soon(const struct engine_thread *t)
 {
     blocks_prefetch(&t->engine->blocks, t->rip);
     code_prefetch(t->rip);
 }
 
-/* Goes on at t->rip until there is code for it or somebody has decided otherwise. A full cache is used anew, but what does not fit
- * then never will. */
+/* Goes on at t->rip until there is code for it or somebody has decided otherwise. A full cache is
+ * used anew, but what does not fit then never will. */
 static uint32_t go_on_as(struct engine_thread *t, uint32_t action)
 {
     bool full = false;
@@ -177,7 +187,8 @@ static uint32_t go_on_as(struct engine_thread *t, uint32_t action)
         struct block *block = code_unlock_as(t, block_need_as(t, false, &why), &why);
         if (block)
             return enter_as(t, block);
-        bool again = why == STOP_COUNT || (why == STOP_CACHE_FULL && !full && reset_possible(t->engine));
+        bool again =
+            why == STOP_COUNT || (why == STOP_CACHE_FULL && !full && reset_possible(t->engine));
         full |= why == STOP_CACHE_FULL;
         if (again)
             continue;
@@ -241,8 +252,9 @@ static uint32_t follow_as(struct engine_thread *t, uint32_t exit)
     return go_on_as(t, tail == BLOCK_OBSERVED ? stop_as(t, why) : ENGINE_CONTINUE);
 }
 
-/* The budget does not suffice for the block, which has counted itself already: what is left of it runs in
- * a tail, a block of exactly so many instructions, or in code that counts every one of them. */
+/* The budget does not suffice for the block, which has counted itself already: what is left of it
+ * runs in a tail, a block of exactly so many instructions, or in code that counts every one of
+ * them. */
 static uint32_t tail_as(struct engine_thread *t, uint32_t number)
 {
     struct engine *e = t->engine;
@@ -253,7 +265,8 @@ static uint32_t tail_as(struct engine_thread *t, uint32_t number)
         return go_on_as(t, stop_as(t, STOP_BUDGET));
     enum stop_reason why = STOP_COUNT;
     engine_lock_as(e);
-    struct block *block = block_of_tail_as(t, e->config.late ? BLOCK_LATE : (uint32_t)t->budget, &why);
+    struct block *block =
+        block_of_tail_as(t, e->config.late ? BLOCK_LATE : (uint32_t)t->budget, &why);
     engine_unlock_as(e);
     return block ? enter_as(t, block) : go_on_as(t, stop_as(t, why));
 }

@@ -48,8 +48,8 @@ static void lock_shared_as(struct engine *e)
     }
 }
 
-/* A futex: waits where another thread translates. No handler waits for it, since handlers of threads
- * that are in the dispatcher only leave a note (docs/engine.md). */
+/* A futex: waits where another thread translates. No handler waits for it, since handlers of
+ * threads that are in the dispatcher only leave a note (docs/engine.md). */
 void engine_lock_as(struct engine *e)
 {
     if (e->config.shared) {
@@ -132,12 +132,14 @@ static void glue_make_as(struct engine *e)
     e->cache.hot = cache_offset(&e->cache, to.at);
 }
 
-/* A tool's own code: within reach of what is translated, and no place of the program's to recovery. */
+/* A tool's own code: within reach of what is translated, and no place of the program's to
+ * recovery. */
 static void line_make_as(struct engine *e, uint32_t member, const struct tool_line *line)
 {
     uint32_t size = (uint32_t)(line->end - line->begin);
     uint32_t place = cache_cold_as(&e->cache, size, 64);
-    struct emit to = { .at = cache_at(&e->cache, place), .end = cache_at(&e->cache, place + size) + EMIT_LONGEST };
+    struct emit to = {.at = cache_at(&e->cache, place),
+                      .end = cache_at(&e->cache, place + size) + EMIT_LONGEST};
     emit_copy(&to, line->begin, size);
     for (unsigned i = 0; i < TOOL_LINES; i++)
         e->glue.line[member][i] = place + (uint32_t)(line->entries[i] - line->begin);
@@ -170,7 +172,8 @@ static bool common_map_as(struct engine *e)
 /* Of engines that are one process's own. */
 static bool tables_map_as(struct engine *e)
 {
-    return e->config.shared || (area_map_as(&e->leaves, ENGINE_LEAVES, AREA_CODE) && hook_things_map_as(e));
+    return e->config.shared ||
+           (area_map_as(&e->leaves, ENGINE_LEAVES, AREA_CODE) && hook_things_map_as(e));
 }
 
 static uint64_t tick_ns(const struct spool *spool)
@@ -203,7 +206,8 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
     e->rings = e->appenders;
     e->hooks_any = tool_set_hooks(&config->tools);
     e->steals = config->loose || e->rings;
-    if (map_as(e, cache_size_as(config)) && cache_reserve_as(&e->cache, 4096) && common_map_as(e) && tables_map_as(e)) {
+    if (map_as(e, cache_size_as(config)) && cache_reserve_as(&e->cache, 4096) && common_map_as(e) &&
+        tables_map_as(e)) {
         glue_make_as(e);
         for (uint32_t i = 0; i < config->tools.count; i++)
             if (config->tools.of[i].tool->line)
@@ -220,12 +224,14 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
     return NULL;
 }
 
-/* A shared engine lives on in other processes: what it knows of its memory is not to be changed there. */
+/* A shared engine lives on in other processes: what it knows of its memory is not to be changed
+ * there. */
 void engine_free_as(struct engine *e)
 {
     struct cache cache = e->cache;
     struct blocks blocks = e->blocks;
-    struct area table = e->table_area, common = e->common, leaves = e->leaves, things = e->known_things;
+    struct area table = e->table_area, common = e->common, leaves = e->leaves,
+                things = e->known_things;
     struct engine_thread *lists[] = { e->threads, e->pool };
     for (int i = 0; i < 2; i++)
         while (lists[i]) {
@@ -314,7 +320,8 @@ bool engine_fork_child_as(struct engine *e, struct engine_thread *t, struct spoo
     e->config.counts = counts;
     if (!counts)
         return true;
-    t->window.record = NULL; /* the parent's: its counters are in the window until the child's are */
+    /* the parent's: its counters are in the window until the child's are */
+    t->window.record = NULL;
     bool counting = engine_window_make_as(e, t, tid);
     return tool_set_begin_as(t) && counting;
 }

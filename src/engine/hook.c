@@ -8,10 +8,12 @@
 #include "sigsafe/key.h"
 #include "sigsafe/sys.h"
 
-enum hook_kind { HOOK_COUNT, HOOK_APPEND_CONSTANT, HOOK_APPEND_REGISTER, HOOK_CALL, HOOK_LINE, HOOK_INLINE };
+enum hook_kind { HOOK_COUNT, HOOK_APPEND_CONSTANT, HOOK_APPEND_REGISTER, HOOK_CALL, HOOK_LINE,
+                HOOK_INLINE };
 
 /* Of a block's code. The rest is for its instructions. */
-enum { HOOK_HOT = 72 /* bytes of one that is no piece */, HOOK_TIMED = 168, HOOKS_ROOM = TRANSLATE_ROOM - (16 << 10) };
+enum { HOOK_HOT = 72 /* bytes of one that is no piece */, HOOK_TIMED = 168,
+      HOOKS_ROOM = TRANSLATE_ROOM - (16 << 10) };
 
 /* Lists: entry, taken, fall, indirect, before 0 ..., after 0 ... */
 static uint32_t list_of(enum hook_point point, uint32_t index)
@@ -265,15 +267,16 @@ static bool windows_grow_as(struct engine *e, uint32_t ids)
     return true;
 }
 
-/* The collector has been told that storage runs short, but on a busy machine it takes its time. A whole run can
- * wait for it, now and then, and so can a shadow, though not as long as others wait for the lock that it may hold; a burst
- * cannot. */
+/* The collector has been told that storage runs short, but on a busy machine it takes its time. A
+ * whole run can wait for it, now and then, and so can a shadow, though not as long as others wait
+ * for the lock that it may hold; a burst cannot. */
 bool engine_storage_wait_as(struct engine *e)
 {
     enum { WAITS = 5000, SHARED_WAITS = 500, NANOSECONDS = 1000000 }; /* in a row */
     static const uint64_t pause[2] = { 0, NANOSECONDS };
     uint32_t most = e->config.shared ? SHARED_WAITS : e->config.budget ? 0 : WAITS;
-    if (__atomic_load_n(&e->storage_waits, __ATOMIC_RELAXED) >= most || !spool_can_grow_as(e->config.spool))
+    if (__atomic_load_n(&e->storage_waits, __ATOMIC_RELAXED) >= most ||
+        !spool_can_grow_as(e->config.spool))
         return false;
     __atomic_fetch_add(&e->storage_waits, 1, __ATOMIC_RELAXED);
     sys_call3_as(SYS_nanosleep, (long)pause, 0, 0);
@@ -282,8 +285,10 @@ bool engine_storage_wait_as(struct engine *e)
 
 void engine_room_wait_as(struct engine *e)
 {
-    enum { ENOUGH = 1 << 18, WAITS = 200 }; /* without its counters, which are waited for when it is known how many they are */
-    for (unsigned i = 0; e->config.counts && i < WAITS && !spool_ready_as(e->config.spool, ENOUGH) && engine_storage_wait_as(e); i++)
+    /* without its counters, which are waited for when it is known how many they are */
+    enum { ENOUGH = 1 << 18, WAITS = 200 };
+    for (unsigned i = 0; e->config.counts && i < WAITS &&
+         !spool_ready_as(e->config.spool, ENOUGH) && engine_storage_wait_as(e); i++)
         ;
 }
 
@@ -303,7 +308,8 @@ void hook_waited(struct engine_thread *t)
     engine_storage_waited(t->engine);
 }
 
-/* What has been given a counter keeps it when it is translated again: code that changes over and over would use up ids. */
+/* What has been given a counter keeps it when it is translated again: code that changes over and
+ * over would use up ids. */
 struct known_thing {
     struct spool_thing thing;
     uint32_t id; /* + 1; 0: free */
@@ -427,7 +433,8 @@ uint32_t inline_counter_make_as(struct engine_thread *t, uint32_t kind, uint64_t
 static bool gate_possible(const struct translation *x)
 {
     const struct engine_config *c = &x->e->config;
-    return c->budget && c->shared && !c->late && !x->tail && !x->observed && x->range.trust == TRUST_FIXED;
+    return c->budget && c->shared && !c->late && !x->tail && !x->observed &&
+           x->range.trust == TRUST_FIXED;
 }
 
 /* Which members are asked: what is behind a gate is its owner's, who comes last. */
@@ -459,7 +466,8 @@ bool hooks_ask_as(struct translation *x)
     };
     for (h->member = first_asked(x); h->member < tools->count; h->member++) {
         const struct tool *tool = tools->of[h->member].tool;
-        /* What is hooked behind a gate is not executed each time: nobody else has anything there. */
+        /* What is hooked behind a gate is not executed each time: nobody else has anything
+         * there. */
         block.gate = h->member + 1 == tools->count && !h->beyond && gate_possible(x);
         if (tool->block && (tool->flags & TOOL_OWN || !engine_is_own(e, x->pc)))
             tool->block(&block, h);
@@ -491,7 +499,8 @@ static unsigned dead_register(struct live live)
  *      lea  r11, [r11 + n]
  *      mov  gs:[counter], r11
  *      mov  r11, gs:[slot]                                                                      */
-static void emit_count(struct emit *to, const struct engine *e, const struct hook *hook, struct live live)
+static void emit_count(struct emit *to, const struct engine *e, const struct hook *hook,
+                       struct live live)
 {
     struct emit_mem counter = emit_gs((int32_t)(ENGINE_T_SIZE + hook->value * e->counter_size));
     int32_t amount = (int32_t)hook->argument;
@@ -540,7 +549,8 @@ static bool is_append(const struct hook *hook)
 }
 
 /* What the hook's member appends from there on; returns the last of it. */
-static const struct hook *emit_member(struct emit *to, const struct hooks *h, const struct hook *hook, int32_t *offset)
+static const struct hook *emit_member(struct emit *to, const struct hooks *h,
+                                      const struct hook *hook, int32_t *offset)
 {
     int32_t head = *offset;
     for (*offset += (int32_t)head_size(h->engine);; hook = &h->hooks[hook->next - 1]) {
@@ -561,7 +571,8 @@ static const struct hook *emit_member(struct emit *to, const struct hooks *h, co
  *      mov  [r15 + size], value                what is appended at one point is there wholly or not at all
  *      ...
  *      lea  r15, [r15 + sizes]                                                                   */
-static const struct hook *emit_appends(struct emit *to, const struct hooks *h, const struct hook *hook)
+static const struct hook *emit_appends(struct emit *to, const struct hooks *h,
+                                       const struct hook *hook)
 {
     int32_t offset = 0;
     for (;; hook = &h->hooks[hook->next - 1]) {

@@ -18,9 +18,9 @@
  * Hooks change no flag and no register of the program. What they cost is decided by liveness: a
  * counter where the flags are dead is one instruction.
  *
- * Context: `block` is called by the dispatcher under the engine's lock, so for one block at a time. It
- * may not block, and uses what _as functions may use. Called hooks run in the thread concerned, at any
- * time, without a lock. Neither may touch vector registers.
+ * Context: `block` is called by the dispatcher under the engine's lock, so for one block at a time.
+ * It may not block, and uses what _as functions may use. Called hooks run in the thread concerned,
+ * at any time, without a lock. Neither may touch vector registers.
  * Ownership: all pointers in struct hook_block are valid during the call only. */
 #ifndef PENUMBRA_ENGINE_HOOK_H
 #define PENUMBRA_ENGINE_HOOK_H
@@ -125,19 +125,25 @@ void *hook_common(const struct engine_thread *t, uint32_t kind);
 
 /* struct tool.flags */
 enum {
-    TOOL_STEALS_R15 = 1, /* it appends: r15 of translated code points into the thread's ring (ring.h) */
-    TOOL_SHARED = 2,     /* all that its hooks need is in their arguments, in counters, in the spool and in the
-                            thread: code that one process has made may run in another (engine_config.shared) */
+    /* it appends: r15 of translated code points into the thread's ring (ring.h) */
+    TOOL_STEALS_R15 = 1,
+    /* all that its hooks need is in their arguments, in counters, in the spool and in the thread:
+     * code that one process has made may run in another (engine_config.shared) */
+    TOOL_SHARED = 2,
     TOOL_TARGETS = 4,    /* uses tools/inline/target.h */
-    TOOL_LEADS = 8,      /* uses tools/inline/lead.h or gate.h: its counters have a second word each */
-    TOOL_LOOSE = 32,     /* can do with a budget that is not exact, though that takes r15 (hook_register).
-                            If it appends, its flush says what was executed (hook_executed) */
+    /* uses tools/inline/lead.h or gate.h: its counters have a second word each */
+    TOOL_LEADS = 8,
+    /* can do with a budget that is not exact, though that takes r15 (hook_register). If it appends,
+     * its flush says what was executed (hook_executed) */
+    TOOL_LOOSE = 32,
     TOOL_OWN = 64,       /* is asked about the profiler's own code, too */
-    TOOL_CONTEXT = 128,  /* what it observes in bursts belongs to the calling context of the sample, and
-                            is not taken for more than a share of CPU time */
+    /* what it observes in bursts belongs to the calling context of the sample, and is not taken for
+     * more than a share of CPU time */
+    TOOL_CONTEXT = 128,
     TOOL_WATCHES = 256,  /* uses tools/inline/watch.h: one tool of a set at most */
-    TOOL_DEAD = 512,     /* looks at registers and flags that the program does not read any more: hooks
-                            of other tools keep them */
+    /* looks at registers and flags that the program does not read any more: hooks of other tools
+     * keep them */
+    TOOL_DEAD = 512,
 };
 
 struct tool {
@@ -150,16 +156,16 @@ struct tool {
      * What the tool keeps for the thread is t->tools[its kind]. */
     bool (*thread_begin)(struct engine_thread *t);
     void (*thread_end)(struct engine_thread *t);
-    /* What the thread has appended since the last time, in the order of execution, whole blocks: when
-     * the ring is full, before each system call, and when the thread stops, is given back, or ends.
-     * Then `ends` is set (there may be no records, and it may come twice): what it does next, if
-     * anything, is somewhere else. A forked child begins with an empty ring. Called without the lock, on
-     * the engine's stack or, where a fault ends a burst, on a signal handler's: little of it is there.
-     * NULL: records are thrown away. */
+    /* What the thread has appended since the last time, in the order of execution, whole blocks:
+     * when the ring is full, before each system call, and when the thread stops, is given back, or
+     * ends. Then `ends` is set (there may be no records, and it may come twice): what it does next,
+     * if anything, is somewhere else. A forked child begins with an empty ring. Called without the
+     * lock, on the engine's stack or, where a fault ends a burst, on a signal handler's: little of
+     * it is there. NULL: records are thrown away. */
     void (*flush)(struct engine_thread *t, const uint8_t *records, uint64_t size, bool ends);
-    /* A burst begins at t->rip: after `skip` instructions, `length` more are to be observed. It ends, before
-     * the instruction at t->rip, whether they all were executed or not. Either may be NULL: a tool
-     * that observes whatever is executed. */
+    /* A burst begins at t->rip: after `skip` instructions, `length` more are to be observed. It
+     * ends, before the instruction at t->rip, whether they all were executed or not. Either may be
+     * NULL: a tool that observes whatever is executed. */
     void (*burst_begin)(struct engine_thread *t, uint32_t skip, uint64_t length);
     void (*burst_end)(struct engine_thread *t);
     /* Of whole runs: a handler of the program is about to begin, at t->rip, its return address at

@@ -21,7 +21,8 @@ const struct spool *hook_spool(const struct engine_thread *t);
 /* The process's counts there, or NULL; others in a forked child. */
 struct spool_counts *hook_counts(const struct engine_thread *t);
 /* The spool had no room: true if the collector was given time to make some, and it is worth another
- * try. Whole runs and shadows can wait, and not for ever: after hook_waited the time begins anew. */
+ * try. Whole runs and shadows can wait, and not for ever: after hook_waited the time begins
+ * anew. */
 bool hook_wait_as(struct engine_thread *t);
 void hook_waited(struct engine_thread *t);
 

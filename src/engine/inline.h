@@ -12,7 +12,8 @@
 
 struct translation;
 
-/* A piece: writes its code at the hook's point to x->hot; `live`: what must not be changed there. */
+/* A piece: writes its code at the hook's point to x->hot; `live`: what must not be changed
+ * there. */
 struct hook_inline {
     void (*emit)(struct translation *x, const struct hook *hook, uint32_t index, struct live live);
     uint16_t hot, cold; /* most bytes of its code, the call of the hook included */
@@ -43,7 +44,8 @@ struct hook_way {
     bool indirect, line;
     uint64_t target;
 };
-void hook_call_emit(struct engine *e, struct emit *to, const struct hook *hook, struct hook_way way);
+void hook_call_emit(struct engine *e, struct emit *to, const struct hook *hook,
+                    struct hook_way way);
 
 /* Asks the tools about the decoded block. False: they could not count (STOP_COUNTERS_FULL), or,
  * with hooks.crowded, asked for more hooks than fit. */

@@ -70,7 +70,8 @@ uint32_t link_tail(const struct engine *e, uint32_t exit)
 /* The jump of a new exit. */
 static uint32_t jump_emit_as(struct engine *e, struct emit *to, uint32_t exit, unsigned condition)
 {
-    struct block *there = block_find_as(&e->blocks, exit_at(&e->blocks, exit)->target, link_tail(e, exit));
+    struct block *there =
+        block_find_as(&e->blocks, exit_at(&e->blocks, exit)->target, link_tail(e, exit));
     if (there)
         link_set_as(e, exit, there);
     uint32_t place = there ? there->body : exit_stub_as(e, exit);

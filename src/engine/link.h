@@ -20,18 +20,20 @@ void exit_emit_as(struct engine *e, struct emit *to, uint32_t exit);
 /* The exit's stub, in the cold part; made if it has none. */
 uint32_t exit_stub_as(struct engine *e, uint32_t exit);
 
-/* jmp target, or jcc: through a new exit of that block, which is returned; to its target if that has
- * been translated, else to its stub. */
+/* jmp target, or jcc: through a new exit of that block, which is returned; to its target if that
+ * has been translated, else to its stub. */
 enum { LINK_ALWAYS = 16 };
 uint32_t link_emit_as(struct engine *e, struct emit *to, uint32_t block, unsigned condition,
                       uint64_t target);
 
-/* The same, always, through the block's gate of that argument, to the observed block at its own place. */
+/* The same, always, through the block's gate of that argument, to the observed block at its own
+ * place. */
 void link_observed_emit_as(struct engine *e, struct emit *to, uint32_t block, uint64_t argument);
 /* The gate's argument, of an EXIT_OBSERVED. */
 uint64_t link_gate(const struct engine *e, uint32_t exit);
 
-/* Which blocks the exit leads to (block_find_as): BLOCK_OBSERVED through a gate, BLOCK_LATE from a block that is late, else 0. */
+/* Which blocks the exit leads to (block_find_as): BLOCK_OBSERVED through a gate, BLOCK_LATE from a
+ * block that is late, else 0. */
 uint32_t link_tail(const struct engine *e, uint32_t exit);
 
 /* Points the exit at the block: the record, and the code where it has any. */

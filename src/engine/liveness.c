@@ -8,7 +8,8 @@ static bool may_fault(const struct x86_insn *insn)
            insn->class == X86_CLASS_STRING || insn->class > X86_CLASS_STRING;
 }
 
-void liveness_scan(const struct x86_insn *insns, uint32_t count, uint8_t flags, uint8_t at_faults, struct live *out)
+void liveness_scan(const struct x86_insn *insns, uint32_t count, uint8_t flags, uint8_t at_faults,
+                   struct live *out)
 {
     struct live live = { UINT16_MAX, flags };
     out[count] = live;
@@ -39,7 +40,8 @@ uint8_t liveness_ahead(const uint8_t *code, uint64_t available)
 {
     enum { LONGEST = 15 };
     uint8_t live = 0, unknown = UINT8_MAX;
-    for (unsigned i = 0; i < LIVENESS_AHEAD / LONGEST && available >= LONGEST && unknown & X86_STATUS_FLAGS; i++) {
+    for (unsigned i = 0;
+         i < LIVENESS_AHEAD / LONGEST && available >= LONGEST && unknown & X86_STATUS_FLAGS; i++) {
         struct x86_insn insn;
         unsigned length = x86_decode_as(code, LONGEST, &insn);
         if (!length || insn.kind != X86_ORDINARY)

@@ -122,7 +122,8 @@ void lookup_leave_as(struct engine *e, const struct block *block)
         return;
     lookup_check_leave_as(e, block->entry, block->pc);
     e->figures.indirect_entries--;
-    /* At the head of its chain, the rest of that takes its place: code that changes over and over leaves no chain of the dead. */
+    /* At the head of its chain, the rest of that takes its place: code that changes over and over
+     * leaves no chain of the dead. */
     if (*slot == (uint64_t)(uintptr_t)cache_at(&e->cache, block->entry))
         __atomic_store_n(slot, next_of(e, block->entry, block->pc), __ATOMIC_RELEASE);
 }

@@ -31,7 +31,8 @@ static bool query_as(long fd, uint64_t address, struct mapping *out)
     return true;
 }
 
-/* /proc/self/maps, a line a mapping: 7f01a000-7f01c000 r-xp ... The permissions follow the addresses. */
+/* /proc/self/maps, a line a mapping: 7f01a000-7f01c000 r-xp ... The permissions follow the
+ * addresses. */
 enum reading { READ_LO, READ_HI, READ_PERMISSIONS, READ_REST };
 
 struct reader {
@@ -88,7 +89,8 @@ static bool read_all_as(long fd, mapping_function *each, void *data)
     return n == 0;
 }
 
-/* /proc/self/smaps: behind the line of a mapping others, which begin with a capital letter, up to this one: VmFlags: rd wr dc ... */
+/* /proc/self/smaps: behind the line of a mapping others, which begin with a capital letter, up to
+ * this one: VmFlags: rd wr dc ... */
 static bool read_kept_as(long fd, mapping_function *each, void *data)
 {
     static char text[16384];
@@ -149,7 +151,8 @@ int mappings_held_as(void)
     return __atomic_load_n(&held, __ATOMIC_ACQUIRE);
 }
 
-static int kept = -1, kept_pid; /* atomic; a forked child has other mappings than the file tells of */
+/* atomic; a forked child has other mappings than the file tells of */
+static int kept = -1, kept_pid;
 
 void mappings_keep(int maps)
 {
@@ -169,8 +172,10 @@ static long open_once_as(const char *name)
     int proc = mappings_held_as();
     long fd = -1;
     if (proc >= 0)
-        fd = sys_call6_as(SYS_openat, proc, (long)(name + sizeof PROC - 1), O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    return fd >= 0 ? fd : sys_call6_as(SYS_openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+        fd = sys_call6_as(SYS_openat, proc, (long)(name + sizeof PROC - 1), O_RDONLY | O_CLOEXEC, 0,
+                          0, 0);
+    return fd >= 0 ? fd
+                   : sys_call6_as(SYS_openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC, 0, 0, 0);
 }
 
 struct opened {
@@ -178,8 +183,9 @@ struct opened {
     bool is_kept;
 };
 
-/* Where the program has used up all descriptors that it may have, or there is no /proc any more, what is kept serves: its number may
- * be above the limit by now. (Where a filter says no, it may not even be asked for more.) */
+/* Where the program has used up all descriptors that it may have, or there is no /proc any more,
+ * what is kept serves: its number may be above the limit by now. (Where a filter says no, it may
+ * not even be asked for more.) */
 static struct opened open_as(const char *name, bool is_maps)
 {
     struct opened o = {.fd = open_once_as(name)};
@@ -224,8 +230,9 @@ bool mappings_readable_as(void)
     return o.fd >= 0;
 }
 
-/* Of memory without the permission to read the processor can read what it may write or execute, unless a protection key forbids it,
- * as the kernel does with memory that may be executed only. A system call that fails, but reads eight bytes first, tells. */
+/* Of memory without the permission to read the processor can read what it may write or execute,
+ * unless a protection key forbids it, as the kernel does with memory that may be executed only. A
+ * system call that fails, but reads eight bytes first, tells. */
 static bool reads_as(uint64_t address)
 {
     enum { NO_SUCH_WAY = 1000, MASK_SIZE = 8 };

@@ -12,8 +12,8 @@ enum {
     STUB_SIZE = 64,
 };
 
-/* A processor that has rorx, and does not compare return addresses with a shadow stack of its own: that
- * one would know the cache's addresses, but only where every call is paired. */
+/* A processor that has rorx, and does not compare return addresses with a shadow stack of its own:
+ * that one would know the cache's addresses, but only where every call is paired. */
 static bool possible(void)
 {
     unsigned a, b = 0, c, d;
@@ -39,7 +39,8 @@ static uint64_t glue(const struct engine *e, uint32_t place)
     return (uint64_t)(uintptr_t)cache_at(&e->cache, place);
 }
 
-/* A process cannot be told when another one that shares the engine begins to pair: its thread is prepared from the start. */
+/* A process cannot be told when another one that shares the engine begins to pair: its thread is
+ * prepared from the start. */
 void pairs_thread_as(const struct engine *e, struct engine_thread *t)
 {
     bool ever = e->paired || (e->config.shared && e->pairable);

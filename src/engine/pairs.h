@@ -1,9 +1,9 @@
 /* Calls and returns as pairs, for programs with more return addresses than a lookup serves well.
  *
  * Every return through the lookup table touches a cache line of its own there, and the processor's
- * stack of return addresses goes unused. Paired, a call of the program is a call of the processor, so
- * that its return is predicted; and where it returns to is kept by the stack pointer, in lines that
- * are as warm as the program's stack:
+ * stack of return addresses goes unused. Paired, a call of the program is a call of the processor,
+ * so that its return is predicted; and where it returns to is kept by the stack pointer, in lines
+ * that are as warm as the program's stack:
  *
  *      call stub ──────────> stub:   mov   gs:[slot_r11], r11       (cold)
  *      after: <─┐                    movzx r11d, sp
@@ -31,9 +31,9 @@
  *              mov   r11, gs:[slot_r11]
  *              (what follows the call)
  *
- * What is remembered is a guess: `after` looks whether it is right. The rotation drops the low three
- * bits where the address is scaled, so that a stack that is not aligned cannot mix two entries.
- * Only the eight bytes that the program's own call writes are written to its stack.
+ * What is remembered is a guess: `after` looks whether it is right. The rotation drops the low
+ * three bits where the address is scaled, so that a stack that is not aligned cannot mix two
+ * entries. Only the eight bytes that the program's own call writes are written to its stack.
  *
  * Context: the dispatcher, under the engine's lock. */
 #ifndef PENUMBRA_ENGINE_PAIRS_H

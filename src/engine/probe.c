@@ -9,7 +9,8 @@ struct probed {
 struct probed engine_probe_1(uint64_t address) __attribute__((visibility("hidden")));
 struct probed engine_probe_4(uint64_t address) __attribute__((visibility("hidden")));
 struct probed engine_probe_8(uint64_t address) __attribute__((visibility("hidden")));
-struct probed engine_probe_64(uint64_t address, uint64_t out[8]) __attribute__((visibility("hidden")));
+struct probed engine_probe_64(uint64_t address, uint64_t out[8])
+    __attribute__((visibility("hidden")));
 struct probed engine_probe_failed(void) __attribute__((visibility("hidden")));
 
 bool engine_probe_as(uint64_t address, unsigned bytes, uint64_t *value)
@@ -36,7 +37,8 @@ bool engine_probe_64_as(uint64_t address, uint64_t out[8])
 bool engine_probe_fault_as(greg_t *gregs)
 {
     uint64_t rip = (uint64_t)gregs[REG_RIP];
-    if (rip < (uint64_t)(uintptr_t)engine_probe_1 || rip >= (uint64_t)(uintptr_t)engine_probe_failed)
+    if (rip < (uint64_t)(uintptr_t)engine_probe_1 ||
+        rip >= (uint64_t)(uintptr_t)engine_probe_failed)
         return false;
     gregs[REG_RIP] = (greg_t)(uintptr_t)engine_probe_failed;
     return true;

@@ -1,5 +1,5 @@
-/* Reading memory of the program that another thread may be taking away at this moment: hooks that look at
- * what an instruction has just accessed.
+/* Reading memory of the program that another thread may be taking away at this moment: hooks that
+ * look at what an instruction has just accessed.
  *
  * Context: hooks; engine_probe_fault_as: the carriers' handlers of SIGSEGV and SIGBUS.
  * Ownership: none. */

@@ -64,7 +64,8 @@ static void budget_exact(struct translation *x, uint8_t live_flags)
  *      jrcxz 1f
  *      jmp  out
  *   1: mov  rcx, gs:[slot]                                                                       */
-static void look_at_r15(struct translation *x, enum exit_kind kind, unsigned width, uint8_t live_flags)
+static void look_at_r15(struct translation *x, enum exit_kind kind, unsigned width,
+                        uint8_t live_flags)
 {
     struct emit *to = &x->hot;
     if (!(live_flags & X86_STATUS_FLAGS)) {

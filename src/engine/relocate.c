@@ -1,5 +1,5 @@
-/* Copies of instructions that cannot be used as they are: those with an operand relative to rip, and
- * those that name r15 where it has been stolen. */
+/* Copies of instructions that cannot be used as they are: those with an operand relative to rip,
+ * and those that name r15 where it has been stolen. */
 #include "engine/translate.h"
 
 enum { REX_W = 8, REX_R = 4, REX_X = 2, REX_B = 1 };
@@ -140,7 +140,8 @@ static void copy_relative(struct translation *x, const struct x86_insn *insn, co
     copy_with_scratch(x, insn, code, address);
 }
 
-/* The instruction with another register for r15; which one, or RSP where the encoding allows none. */
+/* The instruction with another register for r15; which one, or RSP where the encoding allows
+ * none. */
 static unsigned rename_r15(const struct x86_insn *insn, uint8_t *code)
 {
     unsigned used = used_by(insn);
@@ -218,7 +219,8 @@ static void target_without_r15(struct translation *x, uint8_t *bytes, unsigned l
     span_close_as(x, SPAN_CORE_RCX, 0, 0);
 }
 
-/* mov rcx, r/m with the addressing of the indirect branch; prefixes that mean something are kept. */
+/* mov rcx, r/m with the addressing of the indirect branch; prefixes that mean something are
+ * kept. */
 static void target_from_memory(struct translation *x, const struct x86_insn *insn,
                                const uint8_t *code)
 {

@@ -74,7 +74,8 @@ static void wait_as(struct engine *e)
 {
     const struct timespec pause = { 0, LOOK_NS };
     engine_unlock_as(e);
-    sys_call6_as(SYS_futex, (long)&e->reset_wanted, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 1, (long)&pause, 0, 0);
+    sys_call6_as(SYS_futex, (long)&e->reset_wanted, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 1,
+                 (long)&pause, 0, 0);
     engine_lock_as(e);
 }
 
@@ -91,7 +92,8 @@ bool reset_pass_as(struct engine_thread *t)
     if (e->reset_wanted) {
         reset_as(e);
         __atomic_store_n(&e->reset_wanted, 0, __ATOMIC_SEQ_CST);
-        sys_call6_as(SYS_futex, (long)&e->reset_wanted, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT32_MAX, 0, 0, 0);
+        sys_call6_as(SYS_futex, (long)&e->reset_wanted, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT32_MAX,
+                     0, 0, 0);
     }
     reset_quiet(t, false);
     engine_unlock_as(e);

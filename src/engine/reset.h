@@ -1,5 +1,5 @@
-/* Using the code cache anew: all translations are dropped, and their memory is used again. Where code changes over and
- * over, what is dropped one by one would fill the cache.
+/* Using the code cache anew: all translations are dropped, and their memory is used again. Where
+ * code changes over and over, what is dropped one by one would fill the cache.
  *
  *      wanted: nothing is found any more, every link leads to the dispatcher
  *        │
@@ -7,7 +7,8 @@
  *        v
  *      done by the last that comes, with all others quiet
  *
- * Context: the dispatcher. Only of whole runs: bursts end, shadows end, and both have little code of their own.
+ * Context: the dispatcher. Only of whole runs: bursts end, shadows end, and both have little code
+ * of their own.
  * Ownership: none. */
 #ifndef PENUMBRA_ENGINE_RESET_H
 #define PENUMBRA_ENGINE_RESET_H
@@ -28,8 +29,9 @@ void reset_note_remade_as(struct engine *e);
 void reset_consider_as(struct engine *e);
 void reset_want_as(struct engine *e);
 
-/* Where the dispatcher begins: the thread is no longer quiet. If a reset is wanted, it waits until it has been done, without the
- * lock: then no exit and no block that the thread came with means anything, and true is returned. */
+/* Where the dispatcher begins: the thread is no longer quiet. If a reset is wanted, it waits until
+ * it has been done, without the lock: then no exit and no block that the thread came with means
+ * anything, and true is returned. */
 bool reset_pass_as(struct engine_thread *t);
 /* The thread knows no translation until it passes again. */
 static inline void reset_quiet(struct engine_thread *t, bool quiet)

@@ -35,8 +35,9 @@ bool ring_make_as(struct engine_thread *t)
     for (uint32_t i = 0; i < RINGS_TRIED; i++) {
         uint32_t at = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % RINGS_TRIED;
         long wanted = (long)(RINGS_FIRST + at * RINGS_STEP);
-        long got = own_map_as((uint64_t)wanted, (uint64_t)size, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1);
+        long got =
+            own_map_as((uint64_t)wanted, (uint64_t)size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1);
         if (got == wanted) {
             sys_call3_as(SYS_mprotect, got + size - RING_GUARD, RING_GUARD, PROT_NONE);
             t->ring = t->ring_from = t->ring_base = (uint64_t)got;
@@ -81,12 +82,13 @@ bool ring_needs_look(const struct hook_block *block, uint32_t appended)
     }
 }
 
-/* Bytes until somebody looks again. A budget that is counted when the ring is emptied must not be over by much then: as if all
- * blocks were of the most instructions, with one record each. */
+/* Bytes until somebody looks again. A budget that is counted when the ring is emptied must not be
+ * over by much then: as if all blocks were of the most instructions, with one record each. */
 static uint64_t room(const struct engine_thread *t)
 {
     enum { RECORD = 4 };
-    uint64_t budget = t->budget > 0 ? (uint64_t)t->budget : 0, bytes = budget / BLOCK_INSNS * RECORD;
+    uint64_t budget = t->budget > 0 ? (uint64_t)t->budget : 0,
+             bytes = budget / BLOCK_INSNS * RECORD;
     if (!loose_in_ring(t->engine) || bytes > RING_SIZE)
         return RING_SIZE;
     return bytes < RING_LEAST ? RING_LEAST : bytes;

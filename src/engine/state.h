@@ -77,9 +77,11 @@ struct engine {
     uint64_t *table; /* LOOKUP_SIZE code addresses, atomic, by the target's low 16 bits */
     struct glue glue;
     struct engine_config config;
-    struct trust_range trusted[ENGINE_TRUSTED]; /* the last answers: a question is three system calls */
+    /* the last answers: a question is three system calls */
+    struct trust_range trusted[ENGINE_TRUSTED];
     uint32_t trusted_next;
-    uint32_t ended;             /* atomic enum stop_reason: what engine_end_as said; STOP_COUNT: nothing */
+    /* atomic enum stop_reason: what engine_end_as said; STOP_COUNT: nothing */
+    uint32_t ended;
     struct { uint64_t lo, hi; } ranges[ENGINE_RANGES]; /* where translated code came from */
     uint32_t range_count;
     uint32_t lock;              /* 0 free, 1 taken, 2 taken and waited for */
@@ -101,7 +103,8 @@ struct engine {
     uint32_t appenders, first_appender; /* members of the set */
     bool hooks_any;             /* a tool has hooks */
     bool rings;                 /* a tool appends: each thread has a ring */
-    bool steals;                /* r15 of translated code points into it, or is what is left of a loose budget */
+    /* r15 of translated code points into it, or is what is left of a loose budget */
+    bool steals;
     bool faults_seen;  /* engine_faults_seen_as */
     bool pairable, paired; /* calls and returns can be, are paired (pairs.h) */
     bool transactions; /* the processor has xbegin, or aborts it always */
@@ -111,14 +114,15 @@ struct engine {
 
     /* The block that is being translated. */
     struct x86_insn insns[BLOCK_INSNS];
-    const uint8_t *code[BLOCK_INSNS]; /* one behind the other; in `copied` if it may change meanwhile */
+    /* one behind the other; in `copied` if it may change meanwhile */
+    const uint8_t *code[BLOCK_INSNS];
     uint8_t copied[BLOCK_INSNS * INSN_MOST + INSN_MOST];
     struct live live[BLOCK_INSNS + 1];
     struct hooks hooks;
 };
 
-/* The program's code, and tables by its addresses, are cold in the caches: what will be wanted is asked for early. Nothing
- * is read: the address may be any. */
+/* The program's code, and tables by its addresses, are cold in the caches: what will be wanted is
+ * asked for early. Nothing is read: the address may be any. */
 static inline void code_prefetch(uint64_t pc)
 {
     __builtin_prefetch((const void *)(uintptr_t)pc);
@@ -133,7 +137,8 @@ static inline uint32_t engine_counters(const struct engine *e)
 static inline bool engine_is_own(const struct engine *e, uint64_t address)
 {
     const struct engine_carrier *c = e->config.carrier;
-    return address >= (uint64_t)(uintptr_t)c->own_begin && address < (uint64_t)(uintptr_t)c->own_end;
+    return address >= (uint64_t)(uintptr_t)c->own_begin &&
+           address < (uint64_t)(uintptr_t)c->own_end;
 }
 
 /* How its areas are mapped. */
@@ -142,7 +147,8 @@ static inline unsigned engine_sharing(const struct engine *e)
     return e->config.shared ? AREA_SHARED : AREA_PLAIN;
 }
 
-/* Where a loose budget is counted: by each block in r15, or by the tool when its ring is emptied (hook_executed). */
+/* Where a loose budget is counted: by each block in r15, or by the tool when its ring is emptied
+ * (hook_executed). */
 static inline bool loose_in_r15(const struct engine *e)
 {
     return e->config.loose && !e->rings;
@@ -179,8 +185,8 @@ void engine_unlock_as(struct engine *e);
 
 /* The memory of an area, its ring included. */
 void engine_area_unmap_as(struct engine_thread *t);
-/* Counters for all ids that have been given out, from now on with those of the other threads. Under the lock. False: no
- * memory for them. */
+/* Counters for all ids that have been given out, from now on with those of the other threads. Under
+ * the lock. False: no memory for them. */
 bool engine_window_make_as(struct engine *e, struct engine_thread *t, int32_t tid);
 /* hook.c: memory for things that have been given ids. */
 bool hook_things_map_as(struct engine *e);

@@ -6,8 +6,8 @@
 
 #include "engine/state.h"
 
-/* Each of the first four returns what switch.S does next, an enum engine_action; for ENGINE_CONTINUE
- * t->next is the code to enter, and t->rip what it stands for. */
+/* Each of the first four returns what switch.S does next, an enum engine_action; for
+ * ENGINE_CONTINUE t->next is the code to enter, and t->rip what it stands for. */
 uint32_t engine_dispatch_as(struct engine_thread *t); /* exit t->exit was taken */
 uint32_t engine_lookup_as(struct engine_thread *t);   /* no code was found for t->rip */
 uint32_t engine_begin_as(struct engine_thread *t);    /* at t->rip */

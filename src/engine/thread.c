@@ -10,7 +10,8 @@
 #include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
-enum { RETURNS = ENGINE_T_RETURNS_SIZE, GUARD = 4096, STACK = ENGINE_T_STACK_SIZE, LEAVE_SIZE = 48 };
+enum { RETURNS = ENGINE_T_RETURNS_SIZE, GUARD = 4096, STACK = ENGINE_T_STACK_SIZE,
+      LEAVE_SIZE = 48 };
 
 /* The way to native code, with registers that are all the program's but rdi. */
 struct leave {
@@ -47,7 +48,8 @@ static struct engine_thread *area_make_as(struct engine *e)
 {
     uint64_t targets = e->flags & TOOL_TARGETS ? ENGINE_T_TARGETS_SIZE : 0;
     uint64_t size = targets + RETURNS + GUARD + STACK + ENGINE_T_SIZE + e->counter_space;
-    long base = own_map_as(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    long base = own_map_as(0, size, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     if (sys_failed(base))
         return NULL;
     uint8_t *mapping = (uint8_t *)base, *returns = mapping + targets;
@@ -76,8 +78,8 @@ void engine_area_unmap_as(struct engine_thread *t)
     own_unmap_as(t->mapping, t->mapping_size);
 }
 
-/* Of a shared engine: one thread a process, in none of the engine's lists. No access before counters are
- * mapped, so that the first count faults. */
+/* Of a shared engine: one thread a process, in none of the engine's lists. No access before
+ * counters are mapped, so that the first count faults. */
 static bool window_share_as(struct engine *e, struct engine_thread *t, int32_t tid,
                             struct spool_window *window)
 {
@@ -88,14 +90,16 @@ static bool window_share_as(struct engine *e, struct engine_thread *t, int32_t t
         return true;
     sys_call3_as(SYS_mprotect, (long)base, (long)e->counter_space, PROT_NONE);
     if (window)
-        return counts_window_resume_as(c->spool, c->counts, &t->window, window, base, capacity, tid);
+        return counts_window_resume_as(c->spool, c->counts, &t->window, window, base, capacity,
+                                       tid);
     return counts_window_begin_as(c->spool, c->counts, &t->window, base, capacity, tid);
 }
 
 bool engine_window_fault_as(struct engine_thread *t, uint64_t address)
 {
     uint64_t at = (address - (uint64_t)(uintptr_t)t->window.base) / t->engine->counter_size;
-    if (!t->engine->config.shared || !t->window.record || at >= t->window.capacity || at < t->window.mapped)
+    if (!t->engine->config.shared || !t->window.record || at >= t->window.capacity ||
+        at < t->window.mapped)
         return false;
     while (!counts_window_grow_as(t->engine->config.spool, &t->window, (uint32_t)at + 1))
         if (!engine_storage_wait_as(t->engine))
@@ -127,11 +131,13 @@ bool engine_window_make_as(struct engine *e, struct engine_thread *t, int32_t ti
     uint32_t capacity = engine_counters(e);
     if (!c->counts)
         return true;
-    while (!t->window.record && !counts_window_begin_as(c->spool, c->counts, &t->window, base, capacity, tid))
+    while (!t->window.record &&
+           !counts_window_begin_as(c->spool, c->counts, &t->window, base, capacity, tid))
         if (!engine_storage_wait_as(e))
             return false;
     t->window.record->tid = tid;
-    uint32_t ids = counts_ids_as(c->spool, c->counts), all = ids > e->window_ids ? ids : e->window_ids;
+    uint32_t ids = counts_ids_as(c->spool, c->counts),
+             all = ids > e->window_ids ? ids : e->window_ids;
     while (!counts_window_grow_as(c->spool, &t->window, all))
         if (all > capacity || !engine_storage_wait_as(e))
             return false;

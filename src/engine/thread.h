@@ -4,8 +4,8 @@
  *                  1 MB, 0    64 kB                    64 kB         ^ GS base               ^ + 4096
  *
  * While translated code runs, the program's registers are in the processor. Everywhere else on the
- * engine's side (dispatcher, carrier callbacks, hooks that are called) they are in gpr, rip, rflags,
- * and the carrier may change them there. Vector, x87 and mask registers always stay in the
+ * engine's side (dispatcher, carrier callbacks, hooks that are called) they are in gpr, rip,
+ * rflags, and the carrier may change them there. Vector, x87 and mask registers always stay in the
  * processor: nothing of the engine touches them.
  *
  * Context: the owning thread, and its signal handlers.
@@ -30,7 +30,8 @@ enum engine_register {
 enum engine_state {
     ENGINE_NATIVE = 0, /* the program, natively */
     ENGINE_CACHE = 1,  /* translated code, or the few instructions of switch.S around it */
-    ENGINE_INSIDE = 2, /* the engine's own C code, on the engine's stack; program state in gpr ... */
+    /* the engine's own C code, on the engine's stack; program state in gpr ... */
+    ENGINE_INSIDE = 2,
 };
 
 struct engine;
@@ -54,21 +55,23 @@ struct engine_thread {
     uint64_t host_rsp, host_gs;
     uint64_t leave;
     uint64_t ring;
-    /* The program's alternate signal stack, kept by the carrier. While the program runs on it, signals
-     * are blocked before the stack pointer leaves it: the kernel would begin a new frame at its
-     * start. The mask is restored when the stack pointer is back. */
+    /* The program's alternate signal stack, kept by the carrier. While the program runs on it,
+     * signals are blocked before the stack pointer leaves it: the kernel would begin a new frame at
+     * its start. The mask is restored when the stack pointer is back. */
     uint64_t alt_lo, alt_size;
     uint64_t mask;
     uint32_t mask_changed;
     uint64_t hook_indirect_entry;
-    uint64_t time;          /* ticks that the instruction took that was timed last; for called hooks */
+    /* ticks that the instruction took that was timed last; for called hooks */
+    uint64_t time;
     uint64_t time_end, time_rax, time_rdx;
     uint32_t site;
     uint32_t reserved2;
     uint64_t reserved3;
     uint64_t mask_before;
     void *lines[ENGINE_T_LINES]; /* tools': as they say (tools/lines.h) */
-    uint64_t floor;         /* the tool's: returns are watched from above ~floor (tools/inline/watch.h) */
+    /* the tool's: returns are watched from above ~floor (tools/inline/watch.h) */
+    uint64_t floor;
     uint8_t watch[256];     /* the tool's: which memory is watched (the same) */
     int64_t alarm;          /* the tool's: what is left of it (the same) */
 
@@ -78,15 +81,18 @@ struct engine_thread {
     uint64_t ring_from;     /* where it is filled from */
     uint64_t stop_at;       /* the engine stops before this address; 0: none */
     uint32_t stop;          /* enum stop_reason: why it stopped last */
-    uint32_t quiet;         /* atomic, 1: it knows no translation, and comes by the dispatcher before it does (reset.h) */
-    uint32_t runs;          /* times that it began to run: what comes between two runs was not seen */
+    /* atomic, 1: it knows no translation, and comes by the dispatcher before it does (reset.h) */
+    uint32_t quiet;
+    /* times that it began to run: what comes between two runs was not seen */
+    uint32_t runs;
     uint32_t number;        /* among the engine's threads */
     uint32_t counter_size;  /* bytes of a counter */
     bool paired;            /* `returns` has been filled (pairs.h) */
     bool soon;              /* translate_soon_as has been called since engine_redirect_as */
     void *carrier;          /* the carrier's own */
     void *tools[TOOL_KINDS_MOST]; /* each tool's own, by its kind */
-    uint8_t *sorted;        /* where one tool's records are copied to from between others'; or NULL */
+    /* where one tool's records are copied to from between others'; or NULL */
+    uint8_t *sorted;
     uint32_t flushing;      /* member of the tool set whose `flush` runs */
     struct spool_thread *record; /* the thread's, with the root of its tree; set by the carrier
                                     before the thread runs. NULL: tools keep no tree */
@@ -94,8 +100,8 @@ struct engine_thread {
     uint64_t mapping_size;
     struct engine_thread *link; /* the engine's list of threads */
     struct counts_window window; /* of its counters, where they are in the spool */
-    /* Instructions begun behind the budget, and how many of them there are to be (engine_config.late); set by the
-     * carrier before each burst. */
+    /* Instructions begun behind the budget, and how many of them there are to be
+     * (engine_config.late); set by the carrier before each burst. */
     uint64_t observed, wanted;
     /* What the dispatcher did in this thread (bench, docs/engine.md). */
     uint64_t dispatches, lookups, translated, dispatch_ticks;

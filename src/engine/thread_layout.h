@@ -48,7 +48,7 @@
 #define ENGINE_T_TIME_END 352     /* the stamp behind */
 #define ENGINE_T_TIME_RAX 360     /* the program's rax and rdx while a stamp is taken */
 #define ENGINE_T_TIME_RDX 368
-#define ENGINE_T_SITE 376     /* (32 bits) which indirect end calls a hook for its target (target.c) */
+#define ENGINE_T_SITE 376 /* (32 bits) which indirect end calls a hook for its target (target.c) */
 #define ENGINE_T_MASK_BEFORE 392 /* the mask right before signals were blocked on the way out */
 #define ENGINE_T_LINE 400     /* tools', for their own code in the cache (hook_line.h): ... */
 #define ENGINE_T_LINES 4      /* ... so many words */

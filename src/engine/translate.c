@@ -9,11 +9,13 @@
 #include "sigsafe/sys.h"
 
 /* One span of at most 255 bytes each. */
-static void span_add(struct translation *x, enum span_kind kind, uint32_t length, uint32_t size, uint32_t spilled)
+static void span_add(struct translation *x, enum span_kind kind, uint32_t length, uint32_t size,
+                     uint32_t spilled)
 {
     struct blocks *b = &x->e->blocks;
     *span_at(b, b->spans_used++) = (struct span){ .length = (uint8_t)length, .size = (uint8_t)size,
-                                                  .kind = (uint8_t)kind, .spilled = (uint8_t)spilled };
+                                                  .kind = (uint8_t)kind, .spilled =
+                                                      (uint8_t)spilled };
     x->block->span_count++;
 }
 
@@ -71,7 +73,8 @@ static const struct rule rules[X86_KINDS] = {
     [X86_INT1] = { COPY, 0 },
     [X86_UD] = { COPY_AND_END, 0 },
     [X86_PRIVILEGED] = { COPY, 0 },
-    [X86_TSX] = { COPY, 0 }, /* outside a transaction: xend faults, xabort does nothing. xbegin: transaction_begin */
+    /* outside a transaction: xend faults, xabort does nothing. xbegin: transaction_begin */
+    [X86_TSX] = { COPY, 0 },
     [X86_NONDET] = { COPY, 0 },
     [X86_STRING_REP] = { COPY, 0 },
     [X86_PUSHF] = { COPY, 0 },
@@ -96,15 +99,16 @@ static bool uses_gs(const struct x86_insn *insn, const uint8_t *code)
     return insn->opcode == 0xa9 || insn->opcode == 0xb5; /* pop gs, lgs */
 }
 
-/* True if the instruction may leave the processor in a state that only native code can be in: bursts run
- * with SIGTRAP blocked. */
+/* True if the instruction may leave the processor in a state that only native code can be in:
+ * bursts run with SIGTRAP blocked. */
 static bool may_trap(const struct x86_insn *insn)
 {
     return insn->kind == X86_INT3 || insn->kind == X86_INT1 || insn->kind == X86_POPF;
 }
 
 /* Why the instruction cannot be translated; STOP_COUNT: it can. */
-static enum stop_reason refusal(const struct engine *e, const struct x86_insn *insn, const uint8_t *code)
+static enum stop_reason refusal(const struct engine *e, const struct x86_insn *insn,
+                                const uint8_t *code)
 {
     if (insn->kind == X86_ORDINARY && !(insn->traits & X86_GS)) /* most */
         return STOP_COUNT;
@@ -144,8 +148,8 @@ static uint64_t available_as(struct translation *x, uint64_t pc)
     return pc < x->range.hi ? x->range.hi - pc : 0;
 }
 
-/* Another thread may write the code while it is read here: whatever is decoded, compared with later and copied must be
- * the same bytes. */
+/* Another thread may write the code while it is read here: whatever is decoded, compared with later
+ * and copied must be the same bytes. */
 static const uint8_t *bytes_as(struct translation *x, uint64_t pc, uint64_t *available)
 {
     const uint8_t *code = (const uint8_t *)(uintptr_t)pc;
@@ -159,9 +163,10 @@ static const uint8_t *bytes_as(struct translation *x, uint64_t pc, uint64_t *ava
     return copy;
 }
 
-/* xbegin may abort at any time, and does at once: a jump to where it says, the reason in eax. Processors that have none
- * raise #UD. */
-static enum treatment transaction_begin(struct translation *x, const struct x86_insn *insn, const uint8_t *code)
+/* xbegin may abort at any time, and does at once: a jump to where it says, the reason in eax.
+ * Processors that have none raise #UD. */
+static enum treatment transaction_begin(struct translation *x, const struct x86_insn *insn,
+                                        const uint8_t *code)
 {
     if (!x->e->transactions)
         return COPY_AND_END;
@@ -170,7 +175,8 @@ static enum treatment transaction_begin(struct translation *x, const struct x86_
     return END;
 }
 
-/* Decodes the instruction at pc. STOP: the block ends before it, because it cannot be translated; x->why. */
+/* Decodes the instruction at pc. STOP: the block ends before it, because it cannot be translated;
+ * x->why. */
 static enum treatment decode_one_as(struct translation *x, uint64_t pc)
 {
     struct engine *e = x->e;
@@ -204,8 +210,8 @@ static enum treatment decode_one_as(struct translation *x, uint64_t pc)
     return END;
 }
 
-/* True if the instruction may have changed what comes behind it in its block. What is written above the stack pointer
- * or at a known address far from the block is other memory. */
+/* True if the instruction may have changed what comes behind it in its block. What is written above
+ * the stack pointer or at a known address far from the block is other memory. */
 static bool may_write_code(const struct translation *x)
 {
     struct x86_insn *insn = &x->e->insns[x->count - 1];
@@ -216,7 +222,8 @@ static bool may_write_code(const struct translation *x)
     unsigned count = x86_memory_as(insn, x->e->code[x->count - 1], m);
     for (unsigned i = 0; i < count; i++)
         if (m[i].access & X86_MEM_WRITE && m[i].base != X86_RSP &&
-            (m[i].base != X86_RIP || !m[i].size || x->next + (uint64_t)m[i].disp - x->pc + m[i].size < BLOCK_INSNS * INSN_MOST))
+            (m[i].base != X86_RIP || !m[i].size ||
+             x->next + (uint64_t)m[i].disp - x->pc + m[i].size < BLOCK_INSNS * INSN_MOST))
             return true;
     return false;
 }
@@ -231,7 +238,8 @@ static void decode_as(struct translation *x, uint64_t pc)
     x->count = 0;
     x->end = END_FALL;
     while (x->count < x->limit && (x->next != x->stop_at || !x->count))
-        if (decode_one_as(x, x->next) != COPY || (x->range.trust < TRUST_FIXED && may_write_code(x)))
+        if (decode_one_as(x, x->next) != COPY ||
+            (x->range.trust < TRUST_FIXED && may_write_code(x)))
             break;
     /* Whether these are there will be asked when the block has been written. */
     blocks_prefetch(&x->e->blocks, x->next);
@@ -297,7 +305,8 @@ static uint8_t flags_at(const struct translation *x, uint64_t pc)
     return known ? liveness_ahead((const uint8_t *)(uintptr_t)pc, x->range.hi - pc) : UINT8_MAX;
 }
 
-/* Flags that are live behind the block. To look for those of the code there pays where there are many hooks. */
+/* Flags that are live behind the block. To look for those of the code there pays where there are
+ * many hooks. */
 static uint8_t flags_behind(const struct translation *x)
 {
     if (!x->hooked || !(x->e->flags & TOOL_LEADS) || x->e->faults_seen)
@@ -355,9 +364,15 @@ static uint64_t block_emit_as(struct translation *x, uint32_t before)
     x->number = b->used;
     x->block = block_at(b, x->number);
     *x->block = (struct block){
-        .pc = x->pc, .body = cache_offset(&e->cache, x->hot.at), .first_span = b->spans_used,
-        .size = (uint16_t)(x->next - x->pc), .count = (uint8_t)x->count,
-        .tail = x->late ? BLOCK_LATE : x->observed ? BLOCK_OBSERVED : x->tail ? (uint16_t)x->limit : 0,
+        .pc = x->pc,
+        .body = cache_offset(&e->cache, x->hot.at),
+        .first_span = b->spans_used,
+        .size = (uint16_t)(x->next - x->pc),
+        .count = (uint8_t)x->count,
+        .tail = x->late       ? BLOCK_LATE
+                : x->observed ? BLOCK_OBSERVED
+                : x->tail     ? (uint16_t)x->limit
+                              : 0,
         .flags = (uint8_t)((before ? BLOCK_LAID : 0) | (checked ? BLOCK_CHECKED : 0)),
     };
     x->mark = x->hot.at;
@@ -455,7 +470,8 @@ static bool consider_as(struct translation *x, uint64_t pc)
     return !x->hooked || ask_as(x);
 }
 
-/* A short burst goes one way at a branch, and seldom comes back from a call: made ahead is what it must reach. */
+/* A short burst goes one way at a branch, and seldom comes back from a call: made ahead is what it
+ * must reach. */
 static bool reached(const struct translation *x, uint64_t pc)
 {
     return !x->brief || x->end == END_FALL || (x->end != END_BRANCH && pc == x->taken);
@@ -465,7 +481,8 @@ static bool reached(const struct translation *x, uint64_t pc)
  * trusted is not translated before it runs: it may not have been written yet. */
 static bool ahead_as(struct translation *x, uint64_t pc, uint32_t made)
 {
-    return made < TRANSLATE_AHEAD && !x->tail && !x->late && !x->observed && x->range.trust == TRUST_FIXED && reached(x, pc) &&
+    return made < TRANSLATE_AHEAD && !x->tail && !x->late && !x->observed &&
+           x->range.trust == TRUST_FIXED && reached(x, pc) &&
            !block_find_as(&x->e->blocks, pc, 0) && consider_as(x, pc) &&
            x->range.trust == TRUST_FIXED;
 }
@@ -480,7 +497,8 @@ static void return_note(struct translation *x)
     }
 }
 
-/* From when the block before was finished, or the request came: decoding and asking the tool included. */
+/* From when the block before was finished, or the request came: decoding and asking the tool
+ * included. */
 static void block_time(struct translation *x)
 {
     uint64_t now = sys_ticks_as();
@@ -509,8 +527,8 @@ static void chain_emit_as(struct translation *x)
     }
 }
 
-/* The decoded block and its chain, with an indirect entry if asked for. Returns its number; 0: the cache
- * is full. */
+/* The decoded block and its chain, with an indirect entry if asked for. Returns its number; 0: the
+ * cache is full. */
 static uint32_t chain_make_as(struct translation *x, bool entered)
 {
     struct engine *e = x->e;
@@ -543,7 +561,8 @@ static void callee_ahead_as(struct translation *x, uint32_t number)
 
 /* Field by field: for an initializer as large as this clang calls memset, and libc's uses vector
  * registers, which are the program's. */
-static void translation_begin(struct translation *x, struct engine *e, const struct request *request)
+static void translation_begin(struct translation *x, struct engine *e,
+                              const struct request *request)
 {
     x->e = e;
     x->hot.at = x->hot.end = NULL;

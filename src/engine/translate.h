@@ -43,7 +43,8 @@ struct translation {
     uint32_t number;
     struct block *block;
     uint8_t *mark;        /* code before this has its spans */
-    unsigned borrowed;    /* register that holds the program's r15, its own value in slot A; or RSP */
+    /* register that holds the program's r15, its own value in slot A; or RSP */
+    unsigned borrowed;
 };
 
 /* Ends a span at the code's current end: it stands for `size` bytes of the program. */
@@ -62,8 +63,8 @@ void relocate_target_as(struct translation *x, uint32_t index);
 /* The memory operand that the instruction at pc has relative to rip. */
 uint64_t relocate_address(const struct x86_insn *insn, const uint8_t *code, uint64_t pc);
 
-/* ends.c: the block's end. Returns the address that the code runs on to, for the next block to be laid
- * there; 0: nowhere. */
+/* ends.c: the block's end. Returns the address that the code runs on to, for the next block to be
+ * laid there; 0: nowhere. */
 uint64_t end_emit_as(struct translation *x);
 /* The jump to `target` that ends a block whose continuation is not laid behind it. */
 void end_jump_as(struct translation *x, uint64_t target);
@@ -75,16 +76,18 @@ void push_address_as(struct engine *e, struct emit *to, uint64_t address);
 struct request {
     uint64_t pc;
     uint64_t stop_at; /* no block begins there or crosses it; 0: none */
-    uint32_t tail;    /* not 0: only so many instructions, which use the budget up; or BLOCK_LATE, BLOCK_OBSERVED */
+    /* not 0: only so many instructions, which use the budget up; or BLOCK_LATE, BLOCK_OBSERVED */
+    uint32_t tail;
     uint64_t gate;    /* BLOCK_OBSERVED: the argument of the gate in front of it */
     bool entry;       /* the block gets an indirect entry, unless it is late */
     uint32_t limit;   /* instructions that are decoded at most */
-    uint32_t spare;   /* a block of more instructions is made as BLOCK_LATE, or (not engine_config.late) as a tail of so
-                         many. UINT32_MAX: as many as it has */
+    /* a block of more instructions is made as BLOCK_LATE, or (not engine_config.late) as a tail of
+     * so many. UINT32_MAX: as many as it has */
+    uint32_t spare;
 };
 
-/* Something will be translated soon, perhaps for the first time in a long while: what that reads and writes is asked for. No
- * lock is needed: it is a guess. */
+/* Something will be translated soon, perhaps for the first time in a long while: what that reads
+ * and writes is asked for. No lock is needed: it is a guess. */
 void translate_soon_as(const struct engine *e);
 
 /* Makes the block, and others that it runs on to. NULL: *why. */

@@ -42,9 +42,9 @@ struct hierarchy {
     struct hierarchy_bound {
         uint32_t median; /* of loads from there */
         uint32_t from;   /* loads of so many ticks or more come from here or farther away */
-        uint32_t
-            wrong; /* millionths of loads from here and from one level nearer that `from` judges
-                            wrong; the nearest: 0 */
+        /* millionths of loads from here and from one level nearer that `from` judges wrong; the
+         * nearest: 0 */
+        uint32_t wrong;
         bool present;    /* the machine has this level */
         bool apart;      /* it is told apart from the nearer one that is present */
     } levels[HIERARCHY_LEVELS];

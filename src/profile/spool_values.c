@@ -98,11 +98,12 @@ static bool get_texts(struct spool_view *v, const struct spool_values *s, struct
  * there may be is thinned away, and one that is counted but not yet observed is. */
 static bool copy_list(struct hotlist *to, const struct hotlist *from, enum hotlist_kind kind)
 {
+    enum {
+        SIZE = sizeof(struct hotlist) + (HOTLIST_TNV_MAX + 1) * sizeof(struct hotlist_entry)
+    };
     union {
         struct hotlist list;
-        uint64_t
-            room[(sizeof(struct hotlist) + (HOTLIST_TNV_MAX + 1) * sizeof(struct hotlist_entry)) /
-                 8];
+        uint64_t room[SIZE / 8];
     } copy;
     struct hotlist *list = &copy.list;
     struct hotlist_random r;

@@ -63,8 +63,9 @@ bool hotlist_is_kept(const struct hotlist *h, struct hotlist_random *r)
     return !h->steps || hotlist_random_next(r) < probability(h);
 }
 
-/* - ln(u / 2^64), u not 0, in units of 2^-32: u is x 2^e with x from 0.7 to 1.4, whose logarithm is 2 artanh of z = (x - 1) / (x + 1),
- * at most 0.18: four terms of its series, with an error below 1e-7. */
+/* - ln(u / 2^64), u not 0, in units of 2^-32: u is x 2^e with x from 0.7 to 1.4, whose logarithm is
+ * 2 artanh of z = (x - 1) / (x + 1), at most 0.18: four terms of its series, with an error below
+ * 1e-7. */
 static uint64_t minus_logarithm(uint64_t u)
 {
     enum { DIGITS = 30, SHIFT = 63 - DIGITS };

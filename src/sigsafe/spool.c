@@ -67,7 +67,8 @@ bool spool_can_grow_as(const struct spool *s)
 bool spool_ready_as(const struct spool *s, uint64_t size)
 {
     const struct spool_header *h = spool_header(s);
-    uint64_t limit = __atomic_load_n(&h->limit, __ATOMIC_ACQUIRE), next = __atomic_load_n(&h->next, __ATOMIC_RELAXED);
+    uint64_t limit = __atomic_load_n(&h->limit, __ATOMIC_ACQUIRE),
+             next = __atomic_load_n(&h->next, __ATOMIC_RELAXED);
     bool ready = next <= limit && limit - next >= size;
     if (!ready)
         ask_as(s, size);

@@ -92,7 +92,8 @@ enum trigger_mechanism {
     MECHANISM_CALLS, /* interposed functions, for synchronous triggers: no signal */
 };
 
-/* X(enumerator, name in options and --json; src/runtime/carrier/carrier.h has the table carrier_NAME) */
+/* X(enumerator, name in options and --json; src/runtime/carrier/carrier.h has the table
+ * carrier_NAME) */
 #define CARRIER_KINDS(X)                                                                           \
     X(CARRIER_HANDLER, handler) /* a signal handler looks at the interrupted context */            \
     X(CARRIER_BURST, burst)     /* the next instructions of the program run under the engine */    \
@@ -110,9 +111,9 @@ enum spool_host_state { HOST_NONE, HOST_READING, HOST_GONE };
 enum spool_state { SPOOL_RUNNING = 0, SPOOL_STOPPED = 1 };
 
 /* The core of a record is what every guest writes and every reader knows: it never changes without
- * SPOOL_VERSION. What follows it, and what is reached from there, changes with SPOOL_LAYOUT. A guest
- * of another layout makes records as large as the header says, and leaves what follows the core 0,
- * which says nothing. */
+ * SPOOL_VERSION. What follows it, and what is reached from there, changes with SPOOL_LAYOUT. A
+ * guest of another layout makes records as large as the header says, and leaves what follows the
+ * core 0, which says nothing. */
 struct spool_header {
     uint64_t magic;
     uint32_t version;        /* SPOOL_VERSION */
@@ -127,7 +128,8 @@ struct spool_header {
                                 should look (a new image without a table, a new process, limit) */
     uint32_t wanted_pages;   /* atomic: of the greatest piece that found no room; the collector
                                 takes it back */
-    uint32_t settings;       /* atomic spool_ref of a struct spool_settings (settings.h); collector */
+    /* atomic spool_ref of a struct spool_settings (settings.h); collector */
+    uint32_t settings;
     uint32_t layout;         /* SPOOL_LAYOUT */
     uint32_t process_size;   /* bytes of a struct spool_process, ... */
     uint32_t thread_size;    /* ... and of a struct spool_thread */
@@ -142,32 +144,36 @@ struct spool_header {
     uint64_t tsc_hz;         /* time stamp counter ticks a second; 0: not known */
     /* The core ends here. */
     uint64_t drops[DROP_COUNT]; /* atomic adds: drops that belong to no thread */
-    uint64_t unfollowed[UNFOLLOWED_COUNT]; /* atomic adds: programs executed that are not recorded */
-    uint32_t tuples_bell;    /* atomic futex word: a runtime adds 1 and wakes when a ring of tuples is
-                                half full */
+    /* atomic adds: programs executed that are not recorded */
+    uint64_t unfollowed[UNFOLLOWED_COUNT];
+    /* atomic futex word: a runtime adds 1 and wakes when a ring of tuples is half full */
+    uint32_t tuples_bell;
     uint32_t host;           /* atomic enum spool_host_state; collector and module host */
-    uint32_t values;         /* atomic spool_ref of a struct spool_values (profile/spool_values.h), the
-                                module host's; 0: none */
+    /* atomic spool_ref of a struct spool_values (profile/spool_values.h), the module host's; 0:
+     * none */
+    uint32_t values;
     uint32_t sandbox_deaf;   /* atomic, 1: who looks after sandboxes has not answered a runtime; it
                                 writes 0 when it looks again */
-    uint32_t sandbox_bell;   /* atomic futex word: a runtime adds 1 and, if it may, wakes when a process
-                                enters a sandbox, and when the state of a thread there changes (enum
-                                spool_outside) */
+    /* atomic futex word: a runtime adds 1 and, if it may, wakes when a process enters a sandbox,
+     * and when the state of a thread there changes (enum spool_outside) */
+    uint32_t sandbox_bell;
     /* spool_shadow.h */
     int64_t load_area;       /* atomic */
     uint64_t load_ns;        /* atomic; CLOCK_MONOTONIC, to which load_area has been added up */
     uint32_t load_milli;     /* how many shadows are to be active on average, in thousandths */
     uint32_t shadows_active; /* atomic */
-    uint32_t memory_scarce;  /* atomic, the collector's: shadows are to end, and none is to be made */
+    /* atomic, the collector's: shadows are to end, and none is to be made */
+    uint32_t memory_scarce;
     uint32_t shadows_ripe;   /* atomic: of those active, that go on until there is another one */
-    uint32_t shadows_made;   /* atomic: that began to run, modulo 2^32; those that are ripe end at the
-                                next one */
+    /* atomic: that began to run, modulo 2^32; those that are ripe end at the next one */
+    uint32_t shadows_made;
     struct shadow_common programs[SHADOW_PROGRAMS];
 };
 _Static_assert(sizeof(struct spool_header) <= SPOOL_HEADER_SIZE, "header fits its page");
 
-/* spool_process.arm_error where no errno fits: a tracer would be shown every sample's signal, valgrind
- * would die of it. ARM_ERROR_STOPS: it was set, but a tracer came whose stops would have been all that happens. */
+/* spool_process.arm_error where no errno fits: a tracer would be shown every sample's signal,
+ * valgrind would die of it. ARM_ERROR_STOPS: it was set, but a tracer came whose stops would have
+ * been all that happens. */
 enum { ARM_ERROR_TRACED = 10000, ARM_ERROR_TRANSLATED, ARM_ERROR_OWN_ALLOCATOR, ARM_ERROR_STOPS };
 
 enum spool_process_state {
@@ -189,8 +195,8 @@ struct spool_heap {
     uint64_t grown;
 };
 
-/* What a context has live, reached from cct_node.cell. What it had live at the peak is `saved` if it
- * has changed since (stamp == heap.peak_id), and `live` if it has not. */
+/* What a context has live, reached from cct_node.cell. What it had live at the peak is `saved` if
+ * it has changed since (stamp == heap.peak_id), and `live` if it has not. */
 struct spool_heap_cell {
     uint64_t live;
     uint64_t saved;
@@ -217,7 +223,8 @@ struct spool_process {
     uint64_t paused_ns;  /* in pauses that have ended */
     uint64_t pause_start_ns; /* CLOCK_MONOTONIC; 0: not paused now */
     uint32_t counts;    /* atomic spool_ref of a struct spool_counts (spool_counts.h); 0: none */
-    uint32_t sandboxed; /* atomic, 1: it may have entered a sandbox; from then on CPU time is not read */
+    /* atomic, 1: it may have entered a sandbox; from then on CPU time is not read */
+    uint32_t sandboxed;
     /* The core ends here. */
     uint32_t mechanism; /* what this process really uses (enum trigger_mechanism) */
     uint32_t arm_error; /* errno of the first perf_event_open or timer that failed, or ARM_ERROR_*;
@@ -226,8 +233,8 @@ struct spool_process {
     uint32_t trampoline; /* atomic enum trampoline_state */
     uint32_t shadows;   /* atomic spool_ref of a struct spool_shadows (spool_shadow.h); 0: none */
     uint32_t left;      /* atomic spool_ref of a struct spool_left, newest first */
-    /* CPU time of the first thread, when its trigger was set, and of the one that called exec, then:
-     * the clock goes on. */
+    /* CPU time of the first thread, when its trigger was set, and of the one that called exec,
+     * then: the clock goes on. */
     uint64_t armed_cpu_ns, exec_cpu_ns;
     uint32_t sandbox_threads, sandbox_processes; /* atomic: made in it, and not observed */
     uint32_t unarmed;   /* atomic: threads that the trigger could not be set in, but for those found
@@ -239,13 +246,16 @@ struct spool_process {
                               runtime about */
     uint32_t ticking;   /* atomic: threads that switched so often that they were sampled at the
                            kernel's ticks */
-    uint32_t sandbox_silenced; /* atomic: threads that are not sampled from when they entered it on */
-    uint32_t timed;     /* atomic, 1: in its sandbox the collector reads the CPU time of its threads */
+    /* atomic: threads that are not sampled from when they entered it on */
+    uint32_t sandbox_silenced;
+    /* atomic, 1: in its sandbox the collector reads the CPU time of its threads */
+    uint32_t timed;
     uint32_t reserved;
     uint64_t cookie_at; /* where in its own memory the cookie is: several processes may call
                            themselves `pid` */
     uint64_t drops[DROP_COUNT];
-    uint64_t foreign[TRIGGERS_MAX - 1]; /* atomic adds: as DROP_FOREIGN, of the triggers after the first */
+    /* atomic adds: as DROP_FOREIGN, of the triggers after the first */
+    uint64_t foreign[TRIGGERS_MAX - 1];
     struct spool_heap heap;
 };
 
@@ -254,11 +264,14 @@ static inline bool spool_sandbox_hides(const struct spool_process *p)
 {
     if (!__atomic_load_n(&p->sandboxed, __ATOMIC_RELAXED))
         return false;
-    return !__atomic_load_n(&p->timed, __ATOMIC_RELAXED) || __atomic_load_n(&p->sandbox_threads, __ATOMIC_RELAXED) ||
-           __atomic_load_n(&p->sandbox_processes, __ATOMIC_RELAXED) || __atomic_load_n(&p->sandbox_silenced, __ATOMIC_RELAXED);
+    return !__atomic_load_n(&p->timed, __ATOMIC_RELAXED) ||
+           __atomic_load_n(&p->sandbox_threads, __ATOMIC_RELAXED) ||
+           __atomic_load_n(&p->sandbox_processes, __ATOMIC_RELAXED) ||
+           __atomic_load_n(&p->sandbox_silenced, __ATOMIC_RELAXED);
 }
 
-/* What a child that vfork has made used, until it executed another program: that one's clock goes on. */
+/* What a child that vfork has made used, until it executed another program: that one's clock goes
+ * on. */
 struct spool_left {
     spool_ref next;
     int32_t pid;
@@ -282,10 +295,12 @@ struct spool_phase {
  *                │ └──> REFUSED               ↑
  *                └────────────────────────────┘      and ENDED from any, with the thread
  *
- * The runtime writes WANTED and LEAVES, and GONE where the collector has not come to it; the collector writes the others, all by
- * compare-and-swap. With GONE, REFUSED and ENDED there is no event of the thread that runs, and none will until it is wanted again.
- * ENDED is written only of a thread that is known to be over: its memory is used again. */
-enum spool_outside { OUTSIDE_NONE, OUTSIDE_WANTED, OUTSIDE_SET, OUTSIDE_LEAVES, OUTSIDE_GONE, OUTSIDE_REFUSED, OUTSIDE_ENDED };
+ * The runtime writes WANTED and LEAVES, and GONE where the collector has not come to it; the
+ * collector writes the others, all by compare-and-swap. With GONE, REFUSED and ENDED there is no
+ * event of the thread that runs, and none will until it is wanted again. ENDED is written only of a
+ * thread that is known to be over: its memory is used again. */
+enum spool_outside { OUTSIDE_NONE, OUTSIDE_WANTED, OUTSIDE_SET, OUTSIDE_LEAVES, OUTSIDE_GONE,
+                    OUTSIDE_REFUSED, OUTSIDE_ENDED };
 
 /* One for each trigger, and each phase that the thread has been sampled in by it. */
 struct spool_thread {
@@ -295,8 +310,9 @@ struct spool_thread {
     uint32_t phase;      /* id of the process's phase, or 0 */
     spool_ref life;      /* of several triggers: the thread's first record */
     uint32_t which;      /* number of the trigger */
-    uint32_t timeline;   /* atomic spool_ref of a struct spool_timeline (timeline.h), which a thread's
-                            records share; 0: none */
+    /* atomic spool_ref of a struct spool_timeline (timeline.h), which a thread's records share; 0:
+     * none */
+    uint32_t timeline;
     uint32_t reserved;
     char name[16];       /* last seen */
     uint64_t start_ns;
@@ -331,7 +347,8 @@ enum { IMAGE_VDSO = 1, IMAGE_MAIN = 2, IMAGE_RUNTIME = 4 };
 struct spool_image {
     spool_ref next;
     uint32_t number;      /* 1 .. KEY_IMAGE_MAX, see key.h */
-    uint32_t table;       /* atomic spool_ref of a struct unwind_table (unwind/table.h); collector */
+    /* atomic spool_ref of a struct unwind_table (unwind/table.h); collector */
+    uint32_t table;
     uint32_t table_state; /* atomic; collector: 0 not tried, 1 made, 2 cannot be made */
     uint32_t flags;       /* IMAGE_* */
     uint32_t build_id_size; /* 0: has none */
@@ -405,7 +422,8 @@ static inline struct spool_header *spool_header(const struct spool *s)
     return (struct spool_header *)(void *)s->base;
 }
 
-/* The record of `size` bytes at ref, or NULL if ref is null or any of it lies outside the mapping. */
+/* The record of `size` bytes at ref, or NULL if ref is null or any of it lies outside the
+ * mapping. */
 static inline void *spool_at(const struct spool *s, spool_ref ref, uint64_t size)
 {
     uint64_t offset = (uint64_t)ref * SPOOL_UNIT;

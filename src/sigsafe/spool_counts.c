@@ -6,8 +6,8 @@
 
 enum { CHUNK_LEAST = 126, CHUNK_MOST = 2046 }; /* things: up to 64 kB a chunk */
 
-/* A chunk whose first id is `first`, in front of `old`, unless another thread was faster. False only
- * if there is no room. */
+/* A chunk whose first id is `first`, in front of `old`, unless another thread was faster. False
+ * only if there is no room. */
 static bool chunk_push_as(const struct spool *s, struct spool_counts *c, spool_ref old,
                           uint32_t first, uint32_t capacity)
 {
@@ -108,7 +108,8 @@ bool counts_window_begin_as(const struct spool *s, struct spool_counts *c, struc
         return false;
     record->tid = tid;
     spool_push_as(s, &c->windows, record);
-    *w = (struct counts_window){.record = record, .base = base, .capacity = capacity, .words = counts_words(c)};
+    *w = (struct counts_window){
+        .record = record, .base = base, .capacity = capacity, .words = counts_words(c)};
     return true;
 }
 
@@ -124,11 +125,12 @@ static bool piece_map_as(const struct spool *s, const struct counts_window *w,
                         0) == to;
 }
 
-bool counts_window_resume_as(const struct spool *s, const struct spool_counts *c, struct counts_window *w,
-                             struct spool_window *record, uint64_t *base, uint32_t capacity,
-                             int32_t tid)
+bool counts_window_resume_as(const struct spool *s, const struct spool_counts *c,
+                             struct counts_window *w, struct spool_window *record, uint64_t *base,
+                             uint32_t capacity, int32_t tid)
 {
-    *w = (struct counts_window){.record = record, .base = base, .capacity = capacity, .words = counts_words(c)};
+    *w = (struct counts_window){
+        .record = record, .base = base, .capacity = capacity, .words = counts_words(c)};
     record->tid = tid;
     spool_ref ref = __atomic_load_n(&record->pieces, __ATOMIC_ACQUIRE);
     const struct spool_piece *piece;

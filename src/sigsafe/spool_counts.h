@@ -20,7 +20,8 @@
  * The program holds no descriptor for the spool. A piece gets its second address by mremap of the
  * spool's shared mapping with an old size of 0, which duplicates instead of moving.
  *
- * A tool may keep a second word beside each counter (spool_counts.words): then its windows are twice as wide.
+ * A tool may keep a second word beside each counter (spool_counts.words): then its windows are
+ * twice as wide.
  *
  * A window may be handed from a thread that has ended to another; its counts stay in it. After a
  * fork the child shares what its parent's ids mean up to then, and has windows of its own.
@@ -45,9 +46,11 @@ enum thing_kind {
     THING_EDGE,     /* a transfer of control between two places */
     THING_ROW,      /* what a tool keeps a row of (spool_rows.h): `bytes`, `instructions` and `to`
                        mean what the tool says */
-    THING_RESULT,   /* a register that an instruction writes, or a part of 8 bytes of it: `bytes` of it, `instructions`
-                       is what it is, `to` whose copy it is or 0 (spool_results.h) */
-    THING_UNOBSERVED, /* instructions with a register that is not observed: `instructions` is an enum unobserved */
+    /* a register that an instruction writes, or a part of 8 bytes of it: `bytes` of it,
+     * `instructions` is what it is, `to` whose copy it is or 0 (spool_results.h) */
+    THING_RESULT,
+    /* instructions with a register that is not observed: `instructions` is an enum unobserved */
+    THING_UNOBSERVED,
 };
 
 /* X(enumerator, name in files and --json, what it holds). Each instruction is of one class. */
@@ -141,7 +144,8 @@ struct spool_counts {
      * tool's own table. */
     uint32_t tables[COUNTS_TABLES];
     struct latency latencies[LATENCY_KIND_COUNT];
-    /* Instructions that cannot be translated. Whole runs execute them natively, alone; bursts and shadows end there. */
+    /* Instructions that cannot be translated. Whole runs execute them natively, alone; bursts and
+     * shadows end there. */
     uint64_t alone;         /* atomic: so many were executed so */
     uint64_t refused_key;   /* of the first one that was met; */
     uint8_t refused_code[COUNTS_INSN_MOST]; /* its bytes */
@@ -165,11 +169,14 @@ struct counts_lead {
 };
 _Static_assert(sizeof(struct counts_lead) == COUNTS_WORDS_MAX * sizeof(uint64_t), "two words");
 
-/* Such a counter of a block, of tools that need not observe all executions (tools/inline/gate.h). */
+/* Such a counter of a block, of tools that need not observe all executions
+ * (tools/inline/gate.h). */
 enum { COUNTS_GATE_MOST = 1 << 24 };
 struct counts_gate {
     uint64_t count;
-    int32_t left;   /* executions that are passed over before the next one that is observed: below COUNTS_GATE_MOST */
+    /* executions that are passed over before the next one that is observed: below
+     * COUNTS_GATE_MOST */
+    int32_t left;
     uint16_t asked; /* so many are observed before the tool is asked; below 256 */
     uint16_t steps; /* the tool's own */
 };
@@ -196,20 +203,21 @@ uint32_t counts_thing_as(const struct spool *s, struct spool_counts *c,
 uint32_t counts_ids_as(const struct spool *s, const struct spool_counts *c);
 
 /* Makes a window over [base, base + capacity), address space that the caller has reserved (any
- * mapping will do: it is replaced piece by piece). Nothing is mapped yet. False: the spool is full. */
+ * mapping will do: it is replaced piece by piece). Nothing is mapped yet. False: the spool is
+ * full. */
 bool counts_window_begin_as(const struct spool *s, struct spool_counts *c, struct counts_window *w,
                             uint64_t *base, uint32_t capacity, int32_t tid);
 
-/* The same over a window that somebody who is gone has counted in: its counters go on. False: the kernel
- * refuses. */
-bool counts_window_resume_as(const struct spool *s, const struct spool_counts *c, struct counts_window *w,
-                             struct spool_window *record, uint64_t *base, uint32_t capacity,
-                             int32_t tid);
+/* The same over a window that somebody who is gone has counted in: its counters go on. False: the
+ * kernel refuses. */
+bool counts_window_resume_as(const struct spool *s, const struct spool_counts *c,
+                             struct counts_window *w, struct spool_window *record, uint64_t *base,
+                             uint32_t capacity, int32_t tid);
 
 /* Makes the counters of all ids below `ids` (and some more) usable. Code that counts must not be
- * reachable by a thread whose window does not cover it: grow every thread's window first. False: the
- * spool or the reserved space is full, or the kernel refuses; what was mapped stays. Makes a system
- * call, so not where rt_quiet_as(). */
+ * reachable by a thread whose window does not cover it: grow every thread's window first. False:
+ * the spool or the reserved space is full, or the kernel refuses; what was mapped stays. Makes a
+ * system call, so not where rt_quiet_as(). */
 bool counts_window_grow_as(const struct spool *s, struct counts_window *w, uint32_t ids);
 
 #endif

@@ -32,7 +32,8 @@ static struct spool_path_table *table_make_as(const struct spool *s, uint32_t ca
     return table;
 }
 
-bool paths_begin_as(struct path_store *p, const struct spool *s, struct spool_counts *c, int32_t tid)
+bool paths_begin_as(struct path_store *p, const struct spool *s, struct spool_counts *c,
+                    int32_t tid)
 {
     struct spool_paths *record = spool_alloc_as(s, sizeof *record);
     struct spool_path_table *table = record ? table_make_as(s, PATHS_FIRST) : NULL;
@@ -94,7 +95,8 @@ static unsigned magnitude(uint64_t count)
 }
 
 /* The paths of at least 2^from executions are kept, and of the magnitude below so many of 65,536 as
- * `share`: chosen by bits that have no part in where an entry is, or some of the table would be dense. */
+ * `share`: chosen by bits that have no part in where an entry is, or some of the table would be
+ * dense. */
 struct choice {
     unsigned from;
     uint32_t share;

@@ -10,10 +10,10 @@
  * sequence: of a million paths two have the same one once in 37 million runs. Entries are open
  * addressing, by the hash's upper bits.
  *
- * A table that is three quarters full is copied into one of twice the size. One that has
- * PATHS_MOST entries is *swept* instead: the coldest half and more is left out of the copy, and how
- * often that was executed is added to `dropped`. So memory is bounded, and all that was executed is either
- * in an entry or in `dropped`. A dropped path that comes again begins at 0.
+ * A table that is three quarters full is copied into one of twice the size. One that has PATHS_MOST
+ * entries is *swept* instead: the coldest half and more is left out of the copy, and how often that
+ * was executed is added to `dropped`. So memory is bounded, and all that was executed is either in
+ * an entry or in `dropped`. A dropped path that comes again begins at 0.
  *
  * What is in the table in use is complete at any moment: a thread may be killed between any two
  * instructions. While a copy is made, the table that is read stays as it is.
@@ -77,15 +77,18 @@ struct path_store {
 };
 
 /* A new record for a thread, with an empty table. False: the spool is full. */
-bool paths_begin_as(struct path_store *p, const struct spool *s, struct spool_counts *c, int32_t tid);
+bool paths_begin_as(struct path_store *p, const struct spool *s, struct spool_counts *c,
+                    int32_t tid);
 
-/* The same record again, for a thread that goes on where another was (a shadow's seat). False: it is none. */
+/* The same record again, for a thread that goes on where another was (a shadow's seat). False: it
+ * is none. */
 bool paths_resume_as(struct path_store *p, const struct spool *s, spool_ref record, int32_t tid);
 
 /* There is room for one more path, or could be made. */
 bool paths_room_as(struct path_store *p, uint32_t length);
 
-/* A path that is not in the table, executed once. Copies the ids. Without room it is counted as dropped. */
+/* A path that is not in the table, executed once. Copies the ids. Without room it is counted as
+ * dropped. */
 void paths_insert_as(struct path_store *p, uint64_t hash, const uint32_t *ids, uint32_t length,
                      uint32_t instructions);
 

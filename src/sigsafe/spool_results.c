@@ -19,7 +19,8 @@ static uint64_t draw_gap(uint32_t steps, struct hotlist_random *r)
     return hotlist_draw_gap(&p, r);
 }
 
-/* More in entry `index`, which changes places with the one before it if it has become more frequent. */
+/* More in entry `index`, which changes places with the one before it if it has become more
+ * frequent. */
 static void count_up(struct hotlist *list, uint32_t index, uint64_t count)
 {
     struct hotlist_entry *entry = &list->entries[index], other;
@@ -40,7 +41,8 @@ static uint32_t index_of(const struct hotlist *list, uint64_t value)
 }
 
 /* While p is 1: all enter. */
-static void enter_all(struct hotlist *list, uint64_t value, uint64_t count, struct hotlist_random *r)
+static void enter_all(struct hotlist *list, uint64_t value, uint64_t count,
+                      struct hotlist_random *r)
 {
     uint32_t at = index_of(list, value);
     if (!count)
@@ -51,14 +53,17 @@ static void enter_all(struct hotlist *list, uint64_t value, uint64_t count, stru
         hotlist_add_kept(list, (struct hotlist_value){.bits = value}, count, true, r);
 }
 
-/* `count` results of one value, of which the first `gap` are passed over. How many of those that come next are. Of very
- * many, which may be all that an instruction ever did, single ones are not drawn. */
-static uint64_t enter(struct hotlist *list, uint32_t base, uint64_t gap, uint64_t value, uint64_t count, struct hotlist_random *r)
+/* `count` results of one value, of which the first `gap` are passed over. How many of those that
+ * come next are. Of very many, which may be all that an instruction ever did, single ones are not
+ * drawn. */
+static uint64_t enter(struct hotlist *list, uint32_t base, uint64_t gap, uint64_t value,
+                      uint64_t count, struct hotlist_random *r)
 {
     while (count > gap) {
         count -= gap + 1;
         hotlist_add_kept(list, (struct hotlist_value){.bits = value}, 1, true, r);
-        uint64_t share = count > DRAWN_LEAST ? hotlist_keep_evenly(count, own_steps(list, base), r) : 0;
+        uint64_t share =
+            count > DRAWN_LEAST ? hotlist_keep_evenly(count, own_steps(list, base), r) : 0;
         if (share > DRAWN_LEAST) {
             hotlist_add_kept(list, (struct hotlist_value){.bits = value}, share, true, r);
             count = 0;
@@ -68,7 +73,8 @@ static uint64_t enter(struct hotlist *list, uint32_t base, uint64_t gap, uint64_
     return gap - count;
 }
 
-/* Which of its stores the thread is killed between decides only how many of the results are not in the spool yet. */
+/* Which of its stores the thread is killed between decides only how many of the results are not in
+ * the spool yet. */
 static void store(uint64_t *at, uint64_t value)
 {
     __atomic_store_n(at, value, __ATOMIC_RELEASE);
@@ -79,9 +85,10 @@ static void store_signed(int64_t *at, int64_t value)
     __atomic_store_n(at, value, __ATOMIC_RELEASE);
 }
 
-/* The front's entries enter the hotlist. Until it is made again there are none: who is killed while p becomes less than 1
- * leaves no front that would go on counting. */
-static void front_take(struct result_front *front, struct spool_result *row, struct hotlist_random *r)
+/* The front's entries enter the hotlist. Until it is made again there are none: who is killed while
+ * p becomes less than 1 leaves no front that would go on counting. */
+static void front_take(struct result_front *front, struct spool_result *row,
+                       struct hotlist_random *r)
 {
     for (unsigned i = 0; i < RESULT_FRONT && keeps_all(row); i++) {
         int64_t count = front->of[i].count;
@@ -113,10 +120,13 @@ static uint64_t kept(const struct hotlist *list)
 /* How many may be kept of so many. */
 static uint64_t most_of(uint64_t seen, uint64_t most)
 {
-    return most != RESULT_ALL && most > RESULT_LEAST + seen / RESULT_SHARE ? RESULT_LEAST + seen / RESULT_SHARE : most;
+    return most != RESULT_ALL && most > RESULT_LEAST + seen / RESULT_SHARE
+               ? RESULT_LEAST + seen / RESULT_SHARE
+               : most;
 }
 
-/* How many steps of p leave half of what may be kept, about; *left: so many are kept before, and then. */
+/* How many steps of p leave half of what may be kept, about; *left: so many are kept before, and
+ * then. */
 static uint32_t steps_to_half(uint64_t *left, uint64_t most)
 {
     enum { PART = 2 };
@@ -126,7 +136,8 @@ static uint32_t steps_to_half(uint64_t *left, uint64_t most)
     return steps;
 }
 
-/* More are kept than may be: by far fewer, so that it is long until there are too many again. True if p is another one. */
+/* More are kept than may be: by far fewer, so that it is long until there are too many again. True
+ * if p is another one. */
 static bool bound(struct spool_result *row, uint64_t most, struct hotlist_random *r)
 {
     uint64_t left = kept(&row->list);
@@ -137,10 +148,11 @@ static bool bound(struct spool_result *row, uint64_t most, struct hotlist_random
     return true;
 }
 
-/* All that the lead and the front have counted enters the row; the rest of the gap, which is returned, is for whoever comes next. All of row->gap was
- * passed over; `same`: results that are the same as lead->bits. */
-static uint64_t settle(struct counts_lead *lead, struct result_front *front, struct spool_result *row, uint64_t same,
-                       struct hotlist_random *r)
+/* All that the lead and the front have counted enters the row; the rest of the gap, which is
+ * returned, is for whoever comes next. All of row->gap was passed over; `same`: results that are
+ * the same as lead->bits. */
+static uint64_t settle(struct counts_lead *lead, struct result_front *front,
+                       struct spool_result *row, uint64_t same, struct hotlist_random *r)
 {
     uint64_t passed = row->gap;
     store_signed(&lead->left, 0);
@@ -159,8 +171,8 @@ static void go_on(struct counts_lead *lead, struct spool_result *row, uint64_t g
     store(&row->gap, gap);
 }
 
-void result_draw_as(struct counts_lead *lead, struct result_front *front, struct spool_result *row, uint64_t value,
-                    uint64_t most, struct hotlist_random *r)
+void result_draw_as(struct counts_lead *lead, struct result_front *front, struct spool_result *row,
+                    uint64_t value, uint64_t most, struct hotlist_random *r)
 {
     uint64_t same = (uint64_t)-lead->left - 1;
     bool all = keeps_all(row);
@@ -179,8 +191,8 @@ void result_draw_as(struct counts_lead *lead, struct result_front *front, struct
     go_on(lead, row, gap);
 }
 
-void result_thin(struct counts_lead *lead, struct result_front *front, struct spool_result *row, uint32_t steps,
-                 struct hotlist_random *r)
+void result_thin(struct counts_lead *lead, struct result_front *front, struct spool_result *row,
+                 uint32_t steps, struct hotlist_random *r)
 {
     steps -= RESULT_GATE_FIRST;
     uint64_t same = lead->left < 0 ? 0 - (uint64_t)lead->left : 0;
@@ -199,7 +211,8 @@ void result_thin(struct counts_lead *lead, struct result_front *front, struct sp
 bool result_gate_as(struct counts_gate *gate, struct hotlist_random *r)
 {
     uint32_t steps = gate->steps ? gate->steps : RESULT_GATE_FIRST;
-    uint64_t kept = hotlist_keep_evenly(gate->count, steps, r), most = most_of(gate->count, RESULT_SAMPLED_MOST);
+    uint64_t kept = hotlist_keep_evenly(gate->count, steps, r),
+             most = most_of(gate->count, RESULT_SAMPLED_MOST);
     if (kept > most)
         steps += steps_to_half(&kept, most);
     if (steps > RESULT_GATE_STEPS)
@@ -208,7 +221,8 @@ bool result_gate_as(struct counts_gate *gate, struct hotlist_random *r)
     uint64_t gap = draw_gap(steps, r);
     gate->steps = (uint16_t)steps;
     gate->asked = 1;
-    __atomic_store_n(&gate->left, gap < COUNTS_GATE_MOST ? (int32_t)gap : COUNTS_GATE_MOST - 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&gate->left, gap < COUNTS_GATE_MOST ? (int32_t)gap : COUNTS_GATE_MOST - 1,
+                     __ATOMIC_RELEASE);
     return thins;
 }
 
@@ -218,7 +232,8 @@ static int64_t load_signed(const int64_t *at)
 }
 
 /* What the hotlist does not know yet enters the copy. False: no such numbers can be. */
-static bool copy_rest(struct hotlist *list, uint32_t base, uint64_t same, uint64_t bits, const struct result_front *front)
+static bool copy_rest(struct hotlist *list, uint32_t base, uint64_t same, uint64_t bits,
+                      const struct result_front *front)
 {
     struct hotlist_random random;
     bool all = !own_steps(list, base);
@@ -231,7 +246,8 @@ static bool copy_rest(struct hotlist *list, uint32_t base, uint64_t same, uint64
             continue;
         if ((uint64_t)count > RESULT_COUNT_MAX)
             return false;
-        enter_all(list, __atomic_load_n(&front->of[i].value, __ATOMIC_RELAXED), (uint64_t)count, &random);
+        enter_all(list, __atomic_load_n(&front->of[i].value, __ATOMIC_RELAXED), (uint64_t)count,
+                  &random);
         list->observed += (uint64_t)count;
     }
     list->observed += same;
@@ -246,7 +262,8 @@ bool result_copy(union result_list *to, struct counts_lead lead, const struct re
                  const struct spool_result *row, bool gated)
 {
     struct hotlist *list = &to->list;
-    uint64_t gap = __atomic_load_n(&row->gap, __ATOMIC_RELAXED), same = lead.left < 0 ? 0 - (uint64_t)lead.left : 0;
+    uint64_t gap = __atomic_load_n(&row->gap, __ATOMIC_RELAXED),
+             same = lead.left < 0 ? 0 - (uint64_t)lead.left : 0;
     uint64_t left = lead.left < 0 ? 0 : (uint64_t)lead.left;
     uint32_t base = __atomic_load_n(&row->base, __ATOMIC_RELAXED);
     list->steps = __atomic_load_n(&row->list.steps, __ATOMIC_RELAXED);

@@ -8,13 +8,15 @@ static void chunks_find_as(struct rows_store *s)
     struct rows_chunk *chunk = spool_at(spool, s->record->chunks, sizeof *chunk);
     for (uint32_t i = 0; chunk && i < ROWS_CHUNKS; i++) {
         if (chunk->first / ROWS_CHUNK < ROWS_CHUNKS)
-            s->chunks[chunk->first / ROWS_CHUNK] = spool_at(spool, chunk->rows, rows_chunk_size(s->layout));
+            s->chunks[chunk->first / ROWS_CHUNK] =
+                spool_at(spool, chunk->rows, rows_chunk_size(s->layout));
         chunk = chunk->next ? spool_at(spool, chunk->next, sizeof *chunk) : NULL;
     }
 }
 
-bool rows_begin_as(struct rows_store *s, const struct spool *spool, const struct spool_counts *counts, uint32_t *list,
-                   spool_ref ref, struct rows_layout layout, int32_t tid)
+bool rows_begin_as(struct rows_store *s, const struct spool *spool,
+                   const struct spool_counts *counts, uint32_t *list, spool_ref ref,
+                   struct rows_layout layout, int32_t tid)
 {
     struct spool_rows *record = ref ? spool_at(spool, ref, sizeof *record) : NULL;
     bool found = record != NULL;

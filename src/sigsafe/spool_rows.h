@@ -4,8 +4,8 @@
  *                                          └ chunks ─> chunk ─> ...  rows of ROWS_CHUNK ids each
  *                                                       └ rows ─> [ front | front | ... | row | row | ... ]   by id
  *
- * Ids are things (spool_counts.h). A front is what of a row is touched most often, apart from the rest: what is in use at
- * a time is then in fewer pages. There may be none.
+ * Ids are things (spool_counts.h). A front is what of a row is touched most often, apart from the
+ * rest: what is in use at a time is then in fewer pages. There may be none.
  *
  * Context: _as functions: the owning thread, general registers only.
  * Ownership: records live in the spool and are never freed. */
@@ -25,7 +25,8 @@ struct rows_chunk {
     spool_ref rows; /* ROWS_CHUNK fronts and as many rows, behind this */
 };
 
-enum { ROWS_BEGIN = 16, ROWS_ALIGN = 64 }; /* bytes from a chunk to its rows, which begin with a cache line */
+/* bytes from a chunk to its rows, which begin with a cache line */
+enum { ROWS_BEGIN = 16, ROWS_ALIGN = 64 };
 
 struct spool_rows {
     spool_ref next;
@@ -61,12 +62,15 @@ struct rows_store {
     uint8_t *chunks[ROWS_CHUNKS]; /* by id / ROWS_CHUNK: its rows, the first front */
 };
 
-/* Makes the store one of these counts, whose `list` of records of such rows is given: the record `ref` (0: none;
- * a shadow's, on whose seat the thread sits), or a new one. False: the spool is full. */
-bool rows_begin_as(struct rows_store *s, const struct spool *spool, const struct spool_counts *counts, uint32_t *list,
-                   spool_ref ref, struct rows_layout layout, int32_t tid);
+/* Makes the store one of these counts, whose `list` of records of such rows is given: the record
+ * `ref` (0: none; a shadow's, on whose seat the thread sits), or a new one. False: the spool is
+ * full. */
+bool rows_begin_as(struct rows_store *s, const struct spool *spool,
+                   const struct spool_counts *counts, uint32_t *list, spool_ref ref,
+                   struct rows_layout layout, int32_t tid);
 
-/* Makes the chunk that the id is in, zeroed; the id's row. NULL: no room, and nothing was taken of what there is. */
+/* Makes the chunk that the id is in, zeroed; the id's row. NULL: no room, and nothing was taken of
+ * what there is. */
 void *rows_make_as(struct rows_store *s, uint32_t id);
 
 /* NULL: not made yet. */

@@ -11,8 +11,8 @@ static int64_t working(const struct spool_header *h)
            (int64_t)__atomic_load_n(&h->shadows_ripe, __ATOMIC_RELAXED);
 }
 
-/* Adds the time since the last call, with as many shadows as are at work now: to be called before their
- * number changes. */
+/* Adds the time since the last call, with as many shadows as are at work now: to be called before
+ * their number changes. */
 static void account_as(struct spool_header *h, uint64_t now_ns)
 {
     int64_t load = h->load_milli;
@@ -52,7 +52,8 @@ bool shadow_leave_as(struct spool_header *h, struct spool_seat *seat, uint64_t n
                                      __ATOMIC_RELAXED))
         return false;
     account_as(h, now_ns);
-    if (__atomic_exchange_n(&seat->ripe, 0, __ATOMIC_ACQUIRE)) /* first: nobody sees fewer at work than there are */
+    /* first: nobody sees fewer at work than there are */
+    if (__atomic_exchange_n(&seat->ripe, 0, __ATOMIC_ACQUIRE))
         __atomic_fetch_sub(&h->shadows_ripe, 1, __ATOMIC_RELAXED);
     __atomic_fetch_sub(&h->shadows_active, 1, __ATOMIC_RELAXED);
     return true;
@@ -66,7 +67,8 @@ static uint64_t load(const uint64_t *at)
 uint64_t shadow_pass_length(const struct spool_shadows *r, uint64_t stretch)
 {
     enum { THOUSAND = 1000 };
-    uint64_t observed = load(&r->instructions) / THOUSAND, passed_us = load(&r->passed_ns) / THOUSAND;
+    uint64_t observed = load(&r->instructions) / THOUSAND,
+             passed_us = load(&r->passed_ns) / THOUSAND;
     if (!observed || !passed_us)
         return SHADOW_PASSED;
     uint64_t stretch_us = load(&r->run_ns) / observed * stretch / THOUSAND / THOUSAND;

@@ -1,12 +1,13 @@
 /* Address streams: how the addresses of each load and store of a thread follow one another, in the
  * spool and in a profile, which adds up threads. The row (spool_rows.h) of an access, a THING_ROW,
- * is a summary of what was accessed: the thing's `bytes` are those of the operand, `instructions` an
- * enum stream_kind. Of a block's row, a THING_BLOCK's, only `count` is used.
+ * is a summary of what was accessed: the thing's `bytes` are those of the operand, `instructions`
+ * an enum stream_kind. Of a block's row, a THING_BLOCK's, only `count` is used.
  *
- * Strides, the differences of successive addresses, are kept in a table of the most frequent ones: a
- * stride that is met moves up when it has become more frequent than the one above, and one that is not
- * there takes the last place. So a stride that makes more than a few percent is found, and its number is
- * too small at most by what it had each time it lost the last place (`others` counts these).
+ * Strides, the differences of successive addresses, are kept in a table of the most frequent ones:
+ * a stride that is met moves up when it has become more frequent than the one above, and one that
+ * is not there takes the last place. So a stride that makes more than a few percent is found, and
+ * its number is too small at most by what it had each time it lost the last place (`others` counts
+ * these).
  *
  * Context: of rows, the owning thread, general registers only; of profiles, ordinary code.
  * Ownership: rows are the spool's; a struct profile_counts owns its streams. */

@@ -176,8 +176,8 @@ struct profile_waste_paths {
 struct profile_waste {
     struct profile_waste_site *sites; /* by (image + 2, process, offset, kind, bytes) */
     uint32_t site_count, site_capacity;
-    struct profile_waste_pair
-        *pairs; /* by (image + 2, process, offset, to_image + 2, to_process, to, kind) */
+    /* by (image + 2, process, offset, to_image + 2, to_process, to, kind) */
+    struct profile_waste_pair *pairs;
     uint32_t pair_count, pair_capacity;
     struct profile_waste_paths paths;
     struct waste_sums sums;

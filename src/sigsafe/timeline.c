@@ -4,7 +4,8 @@
 
 enum { TIMELINE_PARTS = 16 }; /* slots that one sample may fill, if its weight needs so many */
 
-static bool chunk_make_as(struct timeline *t, const struct spool *spool, uint32_t side, uint32_t chunk)
+static bool chunk_make_as(struct timeline *t, const struct spool *spool, uint32_t side,
+                          uint32_t chunk)
 {
     if (t->chunks[side][chunk])
         return true;
@@ -12,7 +13,8 @@ static bool chunk_make_as(struct timeline *t, const struct spool *spool, uint32_
     if (!made)
         return false;
     t->chunks[side][chunk] = made;
-    __atomic_store_n(&t->record->sides[side].chunks[chunk], spool_ref_of(spool, made), __ATOMIC_RELAXED);
+    __atomic_store_n(&t->record->sides[side].chunks[chunk], spool_ref_of(spool, made),
+                     __ATOMIC_RELAXED);
     return true;
 }
 
@@ -93,7 +95,8 @@ static inline bool add_to(const struct timeline *t, uint32_t at, uint64_t slot)
     return true;
 }
 
-/* There is a chunk (chunk_next): if there were none, false, and a slot would be lost rather than a program. */
+/* There is a chunk (chunk_next): if there were none, false, and a slot would be lost rather than a
+ * program. */
 SAMPLE_PATH
 static inline bool append(struct timeline *t, uint64_t slot)
 {
@@ -175,8 +178,8 @@ static inline uint64_t *walk_next(struct walk *w)
     return w->at++;
 }
 
-/* Puts the first `count` slots of a side, whose bins become 2^wider times as wide, into side `to`: the
- * other one, or the same one, where what is put never overtakes what is read. */
+/* Puts the first `count` slots of a side, whose bins become 2^wider times as wide, into side `to`:
+ * the other one, or the same one, where what is put never overtakes what is read. */
 static void pass(struct timeline *t, uint32_t from, uint32_t to, uint32_t wider)
 {
     struct walk w = walk_begin(t, from, t->used);
@@ -197,7 +200,8 @@ static void pass(struct timeline *t, uint32_t from, uint32_t to, uint32_t wider)
     t->shift += wider;
 }
 
-/* How much wider bins become for so many to be left. Two neighbours become one when their numbers are equal. */
+/* How much wider bins become for so many to be left. Two neighbours become one when their numbers
+ * are equal. */
 static uint32_t wider_for(const struct timeline *t, uint32_t target)
 {
     uint32_t joined[33], bin = 0, bins = t->bins, wider = 0;
@@ -217,7 +221,8 @@ static uint32_t wider_for(const struct timeline *t, uint32_t target)
     return wider;
 }
 
-/* The rest of one bin, whose BIN has been read: the sums of its weights that are not spread, by metric. */
+/* The rest of one bin, whose BIN has been read: the sums of its weights that are not spread, by
+ * metric. */
 static void bin_sum(struct walk w, uint64_t sum[TIMELINE_METRICS])
 {
     for (unsigned m = 0; m < TIMELINE_METRICS; m++)
@@ -238,7 +243,8 @@ static inline uint32_t share_of(uint64_t slot, const uint64_t sum[TIMELINE_METRI
     return (uint32_t)(__builtin_clzll(part) - __builtin_clzll(all));
 }
 
-/* Of one bin: 1 + the smallest share of each metric, or 1 + SHARES where there is a rest; 0: none. */
+/* Of one bin: 1 + the smallest share of each metric, or 1 + SHARES where there is a rest; 0:
+ * none. */
 struct smallest {
     uint32_t share[TIMELINE_METRICS];
 };
@@ -259,7 +265,8 @@ static void smallest_count(struct smallest *s, uint32_t rests[SHARES + 1])
     }
 }
 
-/* The smallest shares that can be kept within TIMELINE_KEPT slots; all from there on become rests. */
+/* The smallest shares that can be kept within TIMELINE_KEPT slots; all from there on become
+ * rests. */
 static uint32_t shares_kept(const struct timeline *t)
 {
     uint32_t slots[SHARES], rests[SHARES + 1], all = t->bins, share = 0;
@@ -347,7 +354,8 @@ static uint32_t bins_wanted(const struct timeline *t)
     return t->bins > 2 * TIMELINE_BINS ? t->bins / 2 : TIMELINE_BINS;
 }
 
-/* Into the other side, of which a quarter is free then. False, and nothing has changed, without storage. */
+/* Into the other side, of which a quarter is free then. False, and nothing has changed, without
+ * storage. */
 static bool compact_as(struct timeline *t, const struct spool *spool, uint32_t least_wider)
 {
     uint32_t other = !t->side;

@@ -6,16 +6,16 @@
  *      sides[0]: used, shift, chunks ──> slots:  BIN 7 | node w | node w | BIN 9 | SPAN 3 | node w
  *      sides[1]: (the other half, for the next compaction)
  *
- * A slot is 8 bytes: what, and a number. A bin's slots follow it. A bin is 2^shift nanoseconds wide;
- * bins count from the start of the recording. SPAN says that the next slot's weight is spread evenly
- * over so many bins more, before this one. REST is the weight of nodes that are not listed. A thread's
- * triggers share its timeline: a weight says of which of them it is.
+ * A slot is 8 bytes: what, and a number. A bin's slots follow it. A bin is 2^shift nanoseconds
+ * wide; bins count from the start of the recording. SPAN says that the next slot's weight is spread
+ * evenly over so many bins more, before this one. REST is the weight of nodes that are not listed.
+ * A thread's triggers share its timeline: a weight says of which of them it is.
  *
- * When a side is full, it is compacted into the other one: bins become wider, and equal nodes in one
- * bin one slot; if that does not suffice, each bin keeps its heaviest nodes, and the others become
- * its REST. One store of `active` then makes the other side the one that is read. So the timeline is
- * well formed between any two instructions: a slot is complete before `used` covers it, a weight
- * changes by one store, and a side is complete before `active` names it.
+ * When a side is full, it is compacted into the other one: bins become wider, and equal nodes in
+ * one bin one slot; if that does not suffice, each bin keeps its heaviest nodes, and the others
+ * become its REST. One store of `active` then makes the other side the one that is read. So the
+ * timeline is well formed between any two instructions: a slot is complete before `used` covers it,
+ * a weight changes by one store, and a side is complete before `active` names it.
  *
  * Context: _as functions: the one thread that owns the timeline. A reader copies the active side,
  * and looks whether it is still the active one.
@@ -116,7 +116,8 @@ struct timeline {
     uint32_t shift;
     uint32_t bin;    /* the last one */
     uint32_t bin_at; /* the slot after its BIN */
-    uint32_t full;   /* a compaction has left more than TIMELINE_KEPT slots: another one is of no use */
+    /* a compaction has left more than TIMELINE_KEPT slots: another one is of no use */
+    uint32_t full;
     uint64_t *next, *end; /* slots to be filled, of one chunk */
     uint32_t *published;  /* spool_timeline_side.used */
     uint64_t *chunks[2][TIMELINE_CHUNKS];

@@ -16,9 +16,10 @@
  * the smallest shares of all calls are folded into their parents (calls_fold.h), unless another
  * tool keeps nodes of it (tool_about.in_context). So is a context that is too deep
  * (spool_config.max_depth), and a new one where that has not made room. What is called there keeps
- * its counts, by callee, below the parent's [folded], and so does all that those call. Where not even that has room (twice as many nodes), calls are counted in [folded] below the
- * root. With spool_config.fold_recursion the context of a function that is active already is that
- * of its activation.
+ * its counts, by callee, below the parent's [folded], and so does all that those call. Where not
+ * even that has room (twice as many nodes), calls are counted in [folded] below the root. With
+ * spool_config.fold_recursion the context of a function that is active already is that of its
+ * activation.
  *
  * The profiler's own functions are not shown: what they call is called by whoever called them.
  *
@@ -100,8 +101,8 @@ LAYOUT(cct_node, calls, NODE_CALLS);
 _Static_assert(sizeof(struct frame) == FRAME_SIZE && sizeof(struct known_call) == 1 << KNOWN_SHIFT,
                "calls_layout.h");
 
-extern const uint8_t calls_line_begin[], calls_line_end[], calls_line_direct[], calls_line_indirect[],
-    calls_line_return[];
+extern const uint8_t calls_line_begin[], calls_line_end[], calls_line_direct[],
+    calls_line_indirect[], calls_line_return[];
 enum { LINE_DIRECT, LINE_INDIRECT, LINE_RETURN };
 
 struct calls {
@@ -225,7 +226,8 @@ static spool_ref child_as(struct engine_thread *t, struct calls *c, spool_ref pa
     return child;
 }
 
-/* Where a call is counted (`entry`), and what its callee does (`context`); entry 0: there is no room, or it is not counted. */
+/* Where a call is counted (`entry`), and what its callee does (`context`); entry 0: there is no
+ * room, or it is not counted. */
 struct place {
     spool_ref context, entry;
     bool hidden; /* it is not counted */
@@ -245,8 +247,8 @@ static bool is_folded(const struct calls *c, spool_ref context)
     return cct_node_at(c->store.spool, context)->key == key_pseudo(KEY_FOLDED);
 }
 
-static struct place place_find_as(struct engine_thread *t, struct calls *c, const struct stack *s, uint64_t from,
-                                  uint64_t callee)
+static struct place place_find_as(struct engine_thread *t, struct calls *c, const struct stack *s,
+                                  uint64_t from, uint64_t callee)
 {
     struct place p = { .context = context_of(s), .hidden = hook_is_own(t, callee) };
     bool own = hook_is_own(t, from);
@@ -259,13 +261,16 @@ static struct place place_find_as(struct engine_thread *t, struct calls *c, cons
             p.entry = child_as(t, c, t->record->tree, key_pseudo(KEY_FOLDED));
             return p;
         }
-        spool_ref node = child_as(t, c, p.context, kept ? hook_key_late_as(t, from) : key_pseudo(KEY_FOLDED));
+        spool_ref node =
+            child_as(t, c, p.context, kept ? hook_key_late_as(t, from) : key_pseudo(KEY_FOLDED));
         if (!node)
             return p;
         p.context = node;
     }
     if (!p.hidden)
-        p.entry = *c->store.nodes < 2 * c->nodes_most ? child_as(t, c, p.context, hook_key_late_as(t, callee)) : p.context;
+        p.entry = *c->store.nodes < 2 * c->nodes_most
+                      ? child_as(t, c, p.context, hook_key_late_as(t, callee))
+                      : p.context;
     return p;
 }
 
@@ -275,8 +280,10 @@ static struct known_call *known_at(const struct calls *c, spool_ref context, uin
     return &c->line.known[hash >> (32 - KNOWN_BITS)];
 }
 
-/* Where the call goes in the tree; in `known`, too, unless that may be another place the next time, or none. */
-static struct place call_find_as(struct engine_thread *t, struct calls *c, const struct stack *s, uint64_t from, uint64_t to)
+/* Where the call goes in the tree; in `known`, too, unless that may be another place the next time,
+ * or none. */
+static struct place call_find_as(struct engine_thread *t, struct calls *c, const struct stack *s,
+                                 uint64_t from, uint64_t to)
 {
     spool_ref context = context_of(s);
     struct known_call *known = known_at(c, context, from);
@@ -290,7 +297,8 @@ static struct place call_find_as(struct engine_thread *t, struct calls *c, const
     const struct frame *again = c->fold_recursion ? active(s, to) : NULL;
     place.context = again ? again->node : place.context;
     /* A stub that looks its function up goes elsewhere the next time: no call is known by this. */
-    *known = (struct known_call){ settled ? from : 0, to, context, place.context, cct_node_at(c->store.spool, place.entry) };
+    *known = (struct known_call){settled ? from : 0, to, context, place.context,
+                                 cct_node_at(c->store.spool, place.entry)};
     return place;
 }
 
@@ -363,8 +371,8 @@ static void room_make_as(struct engine_thread *t, struct calls *c)
     fold_moved_free_as(&moved);
 }
 
-/* `from`: the return address minus one. The return address has been pushed. A call without room is lost, and counted;
- * what its callee calls is called in its caller's context. */
+/* `from`: the return address minus one. The return address has been pushed. A call without room is
+ * lost, and counted; what its callee calls is called in its caller's context. */
 static void called_as(struct engine_thread *t, uint64_t from, uint64_t to)
 {
     struct calls *c = calls_take(t);
@@ -431,8 +439,9 @@ static void block_as(const struct hook_block *block, struct hooks *h)
     else if (block->end == END_CALL_INDIRECT)
         hook_line_as(h, HOOK_INDIRECT, LINE_INDIRECT, called_as, block->next - 1);
     else if (block->end == END_RETURN && last->imm_size)
-        hook_call_as(h, HOOK_INDIRECT, 0, returned_as,
-                     *(const uint16_t *)(const void *)(block->code[block->count - 1] + last->at_imm));
+        hook_call_as(
+            h, HOOK_INDIRECT, 0, returned_as,
+            *(const uint16_t *)(const void *)(block->code[block->count - 1] + last->at_imm));
     else if (block->end == END_RETURN)
         hook_line_as(h, HOOK_INDIRECT, LINE_RETURN, returned_as, 0);
 }

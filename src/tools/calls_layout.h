@@ -34,8 +34,9 @@
 #define NODE_SAMPLES 8
 #define NODE_CALLS 16
 
-#define CALLS_NEAR (256 << 10)     /* so far from what was seen of a stack it is still the same one */
-#define CALLS_HASH_FROM 0x85ebca6b /* of a known call: ((from * this + context) * that) >> (32 - KNOWN_BITS) */
+#define CALLS_NEAR (256 << 10) /* so far from what was seen of a stack it is still the same one */
+#define CALLS_HASH_FROM                                                                            \
+    0x85ebca6b /* of a known call: ((from * this + context) * that) >> (32 - KNOWN_BITS) */
 #define CALLS_HASH_ALL 0x9e3779b1
 
 #endif

@@ -1,4 +1,5 @@
-/* Instructions by class: a matter of multiplication, where it is known how often each block is executed. */
+/* Instructions by class: a matter of multiplication, where it is known how often each block is
+ * executed. */
 #include "tools/classify.h"
 #include "tools/tools.h"
 

@@ -1,7 +1,7 @@
-/* How often each transfer of control is executed, from the instruction that transfers to where it goes:
- * one counter for each way out of a block. Calls, jumps and both ways of a branch have a counter in
- * the code; where the target is only known when it is executed, each thread remembers the counter that goes with it
- * (tools/inline/target.c), and a function finds it the first time. */
+/* How often each transfer of control is executed, from the instruction that transfers to where it
+ * goes: one counter for each way out of a block. Calls, jumps and both ways of a branch have a
+ * counter in the code; where the target is only known when it is executed, each thread remembers
+ * the counter that goes with it (tools/inline/target.c), and a function finds it the first time. */
 #include <stddef.h>
 
 #include "tools/inline/target.h"
@@ -116,5 +116,6 @@ static void block_as(const struct hook_block *block, struct hooks *h)
 }
 
 const struct tool tool_edges = {
-    .flags = TOOL_SHARED | TOOL_TARGETS | TOOL_LOOSE | TOOL_OWN, .block = block_as, .thread_begin = thread_begin_as,
+    .flags = TOOL_SHARED | TOOL_TARGETS | TOOL_LOOSE | TOOL_OWN, .block = block_as,
+    .thread_begin = thread_begin_as,
 };

@@ -8,7 +8,8 @@ struct part {
     uint16_t bytes;
 };
 
-/* What is read: up to the first part without a pointer. Calls that are not here may read anything. */
+/* What is read: up to the first part without a pointer. Calls that are not here may read
+ * anything. */
 struct call {
     uint16_t number;
     struct part parts[KERNEL_READS];

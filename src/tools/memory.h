@@ -17,7 +17,8 @@
 /* `size` zero bytes, which cost no memory before they are touched; NULL without address space. */
 static inline void *memory_map_as(uint64_t size)
 {
-    long base = own_map_as(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    long base = own_map_as(0, size, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     return sys_failed(base) ? NULL : (void *)base;
 }
 
@@ -29,7 +30,8 @@ static inline uint64_t memory_fs_base_as(void)
 }
 
 /* The address of an operand, before the instruction. */
-static inline uint64_t memory_address_as(const struct engine_thread *t, const struct tuple_memory *m)
+static inline uint64_t memory_address_as(const struct engine_thread *t,
+                                         const struct tuple_memory *m)
 {
     uint64_t sum = (uint64_t)m->disp;
     if (m->base < 16)

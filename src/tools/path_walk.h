@@ -1,13 +1,14 @@
 /* From the blocks that a thread executed to its paths.
  *
  * An interprocedural acyclic path (Moseley et al., Shadow Profiling, section 4.2) begins after a
- * backward transfer and ends with the block that makes the next one, or after PATH_BRANCHES transfers
- * of control (PATH_BLOCKS blocks). A backward transfer is a jump or a branch, direct or not, that is
- * taken to its own address or one below. Calls and returns go on, wherever they lead; so does a system
- * call, and a signal's handler, which begins like one that is called and ends like one that returns.
+ * backward transfer and ends with the block that makes the next one, or after PATH_BRANCHES
+ * transfers of control (PATH_BLOCKS blocks). A backward transfer is a jump or a branch, direct or
+ * not, that is taken to its own address or one below. Calls and returns go on, wherever they lead;
+ * so does a system call, and a signal's handler, which begins like one that is called and ends like
+ * one that returns.
  *
- * Records are block ids with two flags, so that most blocks are dealt with by looking at their record
- * alone:
+ * Records are block ids with two flags, so that most blocks are dealt with by looking at their
+ * record alone:
  *
  *       31      30        29 .................... 0
  *      +-------+---------+------------------------+
@@ -93,7 +94,8 @@ static inline uint64_t path_mixed(uint32_t id)
     return (mixed ^ mixed >> 32) * UINT64_C(0xd6e8feb86659fd93);
 }
 
-/* The hash of a path and a block more: a polynomial, by Horner's rule, of which each step is two short additions. */
+/* The hash of a path and a block more: a polynomial, by Horner's rule, of which each step is two
+ * short additions. */
 PATH_INLINE uint64_t path_hash(const struct path_user *user, uint64_t hash, uint32_t record)
 {
     return hash * 9 + user->block(user->data, record & PATH_ID)->mixed;
@@ -107,8 +109,8 @@ PATH_INLINE bool path_is_backward(const struct path_user *user, uint32_t from, u
 }
 
 /* Block by block: a path that began earlier, or a long one. Returns where the next one begins. */
-static inline uint64_t path_walk_slowly(struct path_walk *w, const struct path_user *user, const uint32_t *records, uint64_t i,
-                                        uint64_t count)
+static inline uint64_t path_walk_slowly(struct path_walk *w, const struct path_user *user,
+                                        const uint32_t *records, uint64_t i, uint64_t count)
 {
     for (; i < count; i++) {
         uint32_t record = records[i];
@@ -125,9 +127,10 @@ static inline uint64_t path_walk_slowly(struct path_walk *w, const struct path_u
     return i;
 }
 
-/* Whole paths, from the beginning of one on, while they have fewer than PATH_BRANCHES blocks, so that only backward jumps end
- * them. Returns the beginning of the first that has not. */
-PATH_INLINE uint64_t path_walk_quickly(const struct path_user *user, const uint32_t *records, uint64_t begin, uint64_t count)
+/* Whole paths, from the beginning of one on, while they have fewer than PATH_BRANCHES blocks, so
+ * that only backward jumps end them. Returns the beginning of the first that has not. */
+PATH_INLINE uint64_t path_walk_quickly(const struct path_user *user, const uint32_t *records,
+                                       uint64_t begin, uint64_t count)
 {
     uint64_t hash = 0;
     for (uint64_t i = begin; i < count && i - begin < PATH_BRANCHES;) {
@@ -147,7 +150,8 @@ PATH_INLINE uint64_t path_walk_quickly(const struct path_user *user, const uint3
 }
 
 /* The next `count` blocks. Inlined, with its callbacks: a few instructions a block. */
-PATH_INLINE void path_walk(struct path_walk *w, const struct path_user *user, const uint32_t *records, uint64_t count)
+PATH_INLINE void path_walk(struct path_walk *w, const struct path_user *user,
+                           const uint32_t *records, uint64_t count)
 {
     for (uint64_t i = 0; i < count;) {
         if (!w->length && w->known)

@@ -1,9 +1,9 @@
-/* Which paths are executed, and how often: each block appends its id to the thread's ring, and what is
- * flushed from there is split into paths (path_walk.h) and counted in the thread's table in the spool
- * (sigsafe/spool_paths.h).
+/* Which paths are executed, and how often: each block appends its id to the thread's ring, and what
+ * is flushed from there is split into paths (path_walk.h) and counted in the thread's table in the
+ * spool (sigsafe/spool_paths.h).
  *
- * Where runs begin anywhere (bursts, shadows), the path in which one begins and the path in which it
- * ends are not counted but as `cut`.
+ * Where runs begin anywhere (bursts, shadows), the path in which one begins and the path in which
+ * it ends are not counted but as `cut`.
  *
  * Context: block_as under the engine's lock; the rest in the thread concerned.
  * Ownership: what is known of blocks, and each thread's walk, stay until the process ends. */
@@ -177,6 +177,7 @@ static bool thread_begin_as(struct engine_thread *t)
 }
 
 const struct tool tool_paths = {
-    .flags = TOOL_STEALS_R15 | TOOL_SHARED | TOOL_LOOSE, .common_size = IDS * sizeof(struct path_block),
+    .flags = TOOL_STEALS_R15 | TOOL_SHARED | TOOL_LOOSE,
+    .common_size = IDS * sizeof(struct path_block),
     .block = block_as, .thread_begin = thread_begin_as, .flush = flush_as,
 };

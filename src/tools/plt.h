@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a call of `to` reaches through a stub; `to` itself if it is none. False: it is one whose function is looked
- * up by this call, and *target is the stub. */
+/* What a call of `to` reaches through a stub; `to` itself if it is none. False: it is one whose
+ * function is looked up by this call, and *target is the stub. */
 bool plt_target_as(uint64_t to, uint64_t *target);
 
 #endif

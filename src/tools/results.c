@@ -1,8 +1,9 @@
-/* The most frequent results of every instruction: each value that an instruction writes to a register, as wide as it
- * writes it (what is kept: sigsafe/spool_results.h). Of general registers the first two; the stack pointer
- * excepted where push, pop, call and return move it. Of others, the first, in words of 8 bytes. Besides, what is divided or shifted
- * by, where that is a register: often nothing in sight has computed it. What ends a block by transferring
- * control is not observed (system calls, loop); that is counted, as is what else is not.
+/* The most frequent results of every instruction: each value that an instruction writes to a
+ * register, as wide as it writes it (what is kept: sigsafe/spool_results.h). Of general registers
+ * the first two; the stack pointer excepted where push, pop, call and return move it. Of others,
+ * the first, in words of 8 bytes. Besides, what is divided or shifted by, where that is a register:
+ * often nothing in sight has computed it. What ends a block by transferring control is not observed
+ * (system calls, loop); that is counted, as is what else is not.
  *
  *      block entry            counter + 1; gate (tools/inline): is this execution observed? Where not all have to be, p of
  *                             blocks that are executed often becomes less (sigsafe/spool_results.h)
@@ -35,10 +36,14 @@ struct results {
     uint64_t most; /* values of a row that are kept */
 };
 
-_Static_assert(offsetof(struct result_front, of[0].value) == 0 && offsetof(struct result_front, of[0].count) == FRONT_COUNT &&
-               offsetof(struct result_front, of[1]) == FRONT_SIZE && sizeof(struct result_front) == 1 << FRONT_SHIFT && FRONT_ENTRIES == RESULT_FRONT &&
-               offsetof(struct counts_lead, left) == 0 && offsetof(struct counts_lead, bits) == LEAD_BITS &&
-               sizeof(struct counts_lead) == 1 << LEAD_SHIFT && ROWS_CHUNK == 1 << CHUNK_SHIFT, "results_layout.h");
+_Static_assert(offsetof(struct result_front, of[0].value) == 0 &&
+                   offsetof(struct result_front, of[0].count) == FRONT_COUNT &&
+                   offsetof(struct result_front, of[1]) == FRONT_SIZE &&
+                   sizeof(struct result_front) == 1 << FRONT_SHIFT &&
+                   FRONT_ENTRIES == RESULT_FRONT && offsetof(struct counts_lead, left) == 0 &&
+                   offsetof(struct counts_lead, bits) == LEAD_BITS &&
+                   sizeof(struct counts_lead) == 1 << LEAD_SHIFT && ROWS_CHUNK == 1 << CHUNK_SHIFT,
+               "results_layout.h");
 
 extern const uint8_t results_line_begin[], results_line_end[];
 
@@ -47,7 +52,8 @@ static uint64_t narrowed(uint64_t bits, unsigned width)
     return width == sizeof bits ? bits : bits & ((UINT64_C(1) << BYTE * width) - 1);
 }
 
-/* One was taken off the id's lead for `bits`, and it is neither passed over nor the same as before. */
+/* One was taken off the id's lead for `bits`, and it is neither passed over nor the same as
+ * before. */
 static void draw_as(struct engine_thread *t, struct results *s, uint32_t id, uint64_t bits)
 {
     struct counts_lead *lead = lead_of(t, id);
@@ -59,7 +65,8 @@ static void draw_as(struct engine_thread *t, struct results *s, uint32_t id, uin
         s->store.record->missed++;
         return;
     }
-    result_draw_as(lead, result_front_at(rows_chunk(&s->store, id), id), row, bits, s->most, &s->random);
+    result_draw_as(lead, result_front_at(rows_chunk(&s->store, id), id), row, bits, s->most,
+                   &s->random);
 }
 
 static void drawn_as(struct engine_thread *t, uint64_t argument, uint64_t value)
@@ -70,7 +77,7 @@ static void drawn_as(struct engine_thread *t, uint64_t argument, uint64_t value)
     if (!s || !s->store.record)
         return;
     uint64_t bits = reg < LEAD_XMM ? hook_register(t, reg)
-                                        : wide_word_as(TUPLE_VECTOR + (reg & 15), reg >= LEAD_XMM_UPPER);
+                                   : wide_word_as(TUPLE_VECTOR + (reg & 15), reg >= LEAD_XMM_UPPER);
     draw_as(t, s, (uint32_t)argument, narrowed(bits, lead_width(argument)));
 }
 
@@ -97,7 +104,8 @@ static void wide_as(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
     struct results *s = t->tools[TOOL_RESULTS];
     uint32_t id = (uint32_t)argument;
-    unsigned number = argument >> WIDE_NUMBER & 0xff, word = argument >> WIDE_WORD & 15, count = argument >> WIDE_COUNT & 15;
+    unsigned number = argument >> WIDE_NUMBER & 0xff, word = argument >> WIDE_WORD & 15,
+             count = argument >> WIDE_COUNT & 15;
     (void)value;
     if (!s || !s->store.record)
         return;
@@ -121,11 +129,13 @@ struct observed {
 /* What `mov` between two registers copies: the source's number, or -1. */
 static int copied_from(const struct x86_insn *insn)
 {
-    bool mov = insn->map == X86_MAP_ONE_BYTE && insn->encoding == X86_LEGACY && (insn->opcode & ~2u) == 0x89 && !insn->access;
+    bool mov = insn->map == X86_MAP_ONE_BYTE && insn->encoding == X86_LEGACY &&
+               (insn->opcode & ~2u) == 0x89 && !insn->access;
     return !mov ? -1 : insn->opcode == 0x89 ? insn->reg : insn->base;
 }
 
-static void observed_note(struct observed *of, const struct x86_insn *insn, const struct x86_definition *d, uint32_t id)
+static void observed_note(struct observed *of, const struct x86_insn *insn,
+                          const struct x86_definition *d, uint32_t id)
 {
     int from = copied_from(insn);
     for (unsigned i = 0; i < 16; i++)
@@ -139,12 +149,14 @@ static void observed_note(struct observed *of, const struct x86_insn *insn, cons
 }
 
 /* The id of the same block that has the same result, always; 0: none. */
-static uint32_t observed_before(const struct observed *of, const struct x86_insn *insn, const struct x86_definition *d)
+static uint32_t observed_before(const struct observed *of, const struct x86_insn *insn,
+                                const struct x86_definition *d)
 {
     int from = copied_from(insn);
     if (from < 0 || !of[from].id)
         return 0;
-    return (d->width == 8 && of[from].whole) || (d->width == 4 && of[from].width == 4) ? of[from].id : 0;
+    return (d->width == 8 && of[from].whole) || (d->width == 4 && of[from].width == 4) ? of[from].id
+                                                                                       : 0;
 }
 
 /* A block that is being asked about. */
@@ -159,16 +171,19 @@ struct asked {
     bool torn;     /* somebody else made ids meanwhile: they do not follow one another */
 };
 
-static uint32_t thing_make_as(struct asked *a, uint64_t pc, unsigned bytes, unsigned what, uint32_t same)
+static uint32_t thing_make_as(struct asked *a, uint64_t pc, unsigned bytes, unsigned what,
+                              uint32_t same)
 {
-    struct spool_thing thing = { .key = hook_key_as(a->hooks, pc), .kind = THING_RESULT, .bytes = (uint16_t)bytes,
+    struct spool_thing thing = { .key = hook_key_as(a->hooks, pc), .kind = THING_RESULT,
+                                .bytes = (uint16_t)bytes,
                                  .instructions = (uint16_t)what, .to = same };
     uint32_t next = a->last + 1, id = a->made ? next : hook_counter_make_as(a->hooks, &thing);
     a->torn |= id != next;
     return a->last = id;
 }
 
-/* Which execution of the block is to be observed next; the argument: its id, and how many ids behind it have results. */
+/* Which execution of the block is to be observed next; the argument: its id, and how many ids
+ * behind it have results. */
 static void gate_asked_as(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
     struct results *s = t->tools[TOOL_RESULTS];
@@ -182,7 +197,8 @@ static void gate_asked_as(struct engine_thread *t, uint64_t argument, uint64_t v
     for (uint32_t id = block + 1; id <= last; id++) {
         struct spool_result *row = rows_find_as(t, &s->store, id);
         if (row)
-            result_thin(lead_of(t, id), result_front_at(rows_chunk(&s->store, id), id), row, gate->steps, &s->random);
+            result_thin(lead_of(t, id), result_front_at(rows_chunk(&s->store, id), id), row,
+                        gate->steps, &s->random);
     }
 }
 
@@ -195,7 +211,8 @@ static enum hook_point point_of(const struct asked *a, uint32_t *index)
     return HOOK_FALL;
 }
 
-static bool general_hook_as(struct asked *a, uint32_t index, uint32_t id, const struct x86_definition *d)
+static bool general_hook_as(struct asked *a, uint32_t index, uint32_t id,
+                            const struct x86_definition *d)
 {
     enum hook_point point = point_of(a, &index);
     uint64_t argument = lead_argument(id, d->reg, d->width);
@@ -208,16 +225,19 @@ static bool general_hook_as(struct asked *a, uint32_t index, uint32_t id, const 
 static bool is_division(const struct x86_insn *insn)
 {
     enum { DIV = 6 /* modrm.reg; 7: idiv */ };
-    return insn->map == X86_MAP_ONE_BYTE && insn->encoding == X86_LEGACY && (insn->opcode & 0xfe) == 0xf6 && (insn->reg & 7) >= DIV;
+    return insn->map == X86_MAP_ONE_BYTE && insn->encoding == X86_LEGACY &&
+           (insn->opcode & 0xfe) == 0xf6 && (insn->reg & 7) >= DIV;
 }
 
 static bool is_shift_by_cl(const struct x86_insn *insn)
 {
-    return insn->encoding == X86_LEGACY && ((insn->map == X86_MAP_ONE_BYTE && (insn->opcode & 0xfe) == 0xd2) ||
-                                            (insn->map == X86_MAP_0F && (insn->opcode & 0xf7) == 0xa5));
+    return insn->encoding == X86_LEGACY &&
+           ((insn->map == X86_MAP_ONE_BYTE && (insn->opcode & 0xfe) == 0xd2) ||
+            (insn->map == X86_MAP_0F && (insn->opcode & 0xf7) == 0xa5));
 }
 
-/* What a division or a shift takes from a register that it leaves as it is: 0 if there is none, else RESULT_... */
+/* What a division or a shift takes from a register that it leaves as it is: 0 if there is none,
+ * else RESULT_... */
 static unsigned operand_find(const struct x86_insn *insn, struct x86_definition *d)
 {
     unsigned what = 0;
@@ -225,7 +245,10 @@ static unsigned operand_find(const struct x86_insn *insn, struct x86_definition 
         *d = (struct x86_definition){ .reg = X86_RCX, .width = 1 };
         what = RESULT_COUNT;
     } else if (is_division(insn) && !(insn->access & X86_MEM) && !(insn->traits & X86_HIGH_BYTE)) {
-        unsigned width = !(insn->opcode & 1) ? 1 : insn->traits & X86_REX_W ? 8 : insn->traits & X86_PREFIX66 ? 2 : 4;
+        unsigned width = !(insn->opcode & 1)           ? 1
+                         : insn->traits & X86_REX_W    ? 8
+                         : insn->traits & X86_PREFIX66 ? 2
+                                                       : 4;
         *d = (struct x86_definition){ .reg = insn->base, .width = (uint8_t)width };
         what = RESULT_DIVISOR;
     }
@@ -259,7 +282,8 @@ static bool general_as(struct asked *a, uint32_t index, uint64_t pc)
         observed_note(a->of, insn, NULL, 0);
         return true;
     }
-    uint32_t same = observed_before(a->of, insn, &d[0]), id = thing_make_as(a, pc, d[0].width, d[0].reg, same);
+    uint32_t same = observed_before(a->of, insn, &d[0]),
+             id = thing_make_as(a, pc, d[0].width, d[0].reg, same);
     if (same && !result_is_copy(same, id)) {
         same = 0;
         id = thing_make_as(a, pc, d[0].width, d[0].reg, 0);
@@ -291,7 +315,8 @@ static bool word_in_line(const struct x86_wide *w, unsigned word, unsigned width
     return w->bank <= X86_BANK_ZMM && w->reg < 16 && word < 2 && width >= 4;
 }
 
-static bool word_hook_as(struct asked *a, uint32_t index, uint32_t id, const struct x86_wide *w, unsigned word, unsigned width)
+static bool word_hook_as(struct asked *a, uint32_t index, uint32_t id, const struct x86_wide *w,
+                         unsigned word, unsigned width)
 {
     enum hook_point point = point_of(a, &index);
     unsigned reg = w->reg + (unsigned)(word ? LEAD_XMM_UPPER : LEAD_XMM);
@@ -299,8 +324,8 @@ static bool word_hook_as(struct asked *a, uint32_t index, uint32_t id, const str
 }
 
 /* One hook for so many words, whose ids follow one another. */
-static bool words_hook_as(struct asked *a, uint32_t index, uint32_t id, const struct x86_wide *w, unsigned word, unsigned count,
-                          unsigned width)
+static bool words_hook_as(struct asked *a, uint32_t index, uint32_t id, const struct x86_wide *w,
+                          unsigned word, unsigned count, unsigned width)
 {
     enum hook_point point = point_of(a, &index);
     return hook_call_as(a->hooks, point, index, wide_as,
@@ -308,8 +333,8 @@ static bool words_hook_as(struct asked *a, uint32_t index, uint32_t id, const st
                             (uint64_t)count << WIDE_COUNT | (uint64_t)width << WIDE_WIDTH);
 }
 
-static bool wide_hooks_as(struct asked *a, uint32_t index, const uint32_t ids[WIDE_WORDS_MAX], const struct x86_wide *w,
-                          unsigned words, unsigned width)
+static bool wide_hooks_as(struct asked *a, uint32_t index, const uint32_t ids[WIDE_WORDS_MAX],
+                          const struct x86_wide *w, unsigned words, unsigned width)
 {
     bool ok = true;
     for (unsigned word = 0, count; a->observes && ok && word < words; word += count) {
@@ -343,7 +368,8 @@ static bool wide_result_as(struct asked *a, uint32_t index, uint64_t pc)
     return wide_hooks_as(a, index, ids, &w, words, width);
 }
 
-/* The instruction that ends the block by going somewhere, or is the last before the engine stops. */
+/* The instruction that ends the block by going somewhere, or is the last before the engine
+ * stops. */
 static void end_note(struct asked *a, uint32_t index)
 {
     const struct x86_insn *insn = &a->block->insns[index];
@@ -357,8 +383,9 @@ static void end_note(struct asked *a, uint32_t index)
 static bool unobserved_as(struct asked *a)
 {
     for (unsigned i = 0; i < UNOBSERVED_COUNT; i++) {
-        struct spool_thing thing = { .key = hook_key_as(a->hooks, a->block->pc), .kind = THING_UNOBSERVED,
-                                     .instructions = (uint16_t)i };
+        struct spool_thing thing = {.key = hook_key_as(a->hooks, a->block->pc),
+                                    .kind = THING_UNOBSERVED,
+                                    .instructions = (uint16_t)i};
         uint32_t id = a->unobserved[i] ? hook_counter_make_as(a->hooks, &thing) : 0;
         if (a->unobserved[i] &&
             (id >= COUNTS_IDS_MAX || !hook_count_as(a->hooks, HOOK_ENTRY, 0, id, a->unobserved[i])))
@@ -383,12 +410,14 @@ static bool instructions_as(struct asked *a)
     return ok;
 }
 
-/* Its ids are made, and nothing is hooked: behind a gate, all else that every execution is asked about before it. Where there is no result, or
- * it would not be known whose those of some ids are (in another piece of a window), each execution is observed. */
+/* Its ids are made, and nothing is hooked: behind a gate, all else that every execution is asked
+ * about before it. Where there is no result, or it would not be known whose those of some ids are
+ * (in another piece of a window), each execution is observed. */
 static bool gated_as(struct asked *a, uint32_t block)
 {
     uint64_t count = a->last - block;
-    struct asked again = { .block = a->block, .hooks = a->hooks, .last = block, .made = !a->torn, .observes = true };
+    struct asked again = {
+        .block = a->block, .hooks = a->hooks, .last = block, .made = !a->torn, .observes = true};
     if (count && !a->torn && a->last / COUNTS_PIECE == block / COUNTS_PIECE)
         return gate_as(a->hooks, gate_asked_as, block | count << GATE_RESULTS);
     return instructions_as(&again);
@@ -397,7 +426,8 @@ static bool gated_as(struct asked *a, uint32_t block)
 /* What is behind the gate, with the ids that there are. */
 static void observed_as(const struct hook_block *block, struct hooks *h)
 {
-    struct asked a = { .block = block, .hooks = h, .last = (uint32_t)block->gated, .made = true, .observes = true };
+    struct asked a = {
+        .block = block, .hooks = h, .last = (uint32_t)block->gated, .made = true, .observes = true};
     if (!instructions_as(&a))
         hook_refuse_as(h);
 }
@@ -418,7 +448,8 @@ static void block_as(const struct hook_block *block, struct hooks *h)
 
 static bool thread_begin_as(struct engine_thread *t)
 {
-    if (!rows_thread_begin_as(t, sizeof(struct results), TOOL_RESULTS, TABLE_RESULTS, RESULT_LAYOUT))
+    if (!rows_thread_begin_as(t, sizeof(struct results), TOOL_RESULTS, TABLE_RESULTS,
+                              RESULT_LAYOUT))
         return false;
     struct results *s = t->tools[TOOL_RESULTS];
     t->lines[LINE_OF_RESULTS] = s->store.chunks;
@@ -429,7 +460,8 @@ static bool thread_begin_as(struct engine_thread *t)
 }
 
 static const struct tool_line line = {
-    .begin = results_line_begin, .end = results_line_end, .entries = { results_line_begin, results_line_begin, results_line_begin },
+    .begin = results_line_begin, .end = results_line_end,
+    .entries = { results_line_begin, results_line_begin, results_line_begin },
 };
 
 const struct tool tool_results = {

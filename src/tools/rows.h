@@ -1,4 +1,5 @@
-/* For tools that keep rows (sigsafe/spool_rows.h) of what each thread does: the thread's store is t->tools[kind].
+/* For tools that keep rows (sigsafe/spool_rows.h) of what each thread does: the thread's store is
+ * t->tools[kind].
  *
  * Context: as engine/hook.h says.
  * Ownership: stores are memory of the tool's own, and stay. */
@@ -31,12 +32,13 @@ static inline uint64_t take64(struct records *r)
     return value;
 }
 
-/* struct tool.thread_begin, for rows of these sizes. t->tools[kind] becomes a structure of `size` bytes that begins with the
- * struct rows_store, zeroed at first. */
+/* struct tool.thread_begin, for rows of these sizes. t->tools[kind] becomes a structure of `size`
+ * bytes that begins with the struct rows_store, zeroed at first. */
 bool rows_thread_begin_as(struct engine_thread *t, uint64_t size, enum tool_kind kind,
                           enum tool_table table, struct rows_layout layout);
 
-/* Makes the row of an id that has none. A whole run waits until the collector has made room; NULL: there is none. */
+/* Makes the row of an id that has none. A whole run waits until the collector has made room; NULL:
+ * there is none. */
 void *rows_wait_as(struct engine_thread *t, struct rows_store *s, uint32_t id);
 
 static inline void *rows_find_as(struct engine_thread *t, struct rows_store *s, uint32_t id)

@@ -1,13 +1,13 @@
-/* How the addresses of each load and store follow one another: strides, runs, spans, lines (what is kept:
- * sigsafe/spool_streams.h). Of every instruction's memory operands but the implicit ones on the stack
- * (push, pop, call, return) and those whose address no general register says (gathers).
+/* How the addresses of each load and store follow one another: strides, runs, spans, lines (what is
+ * kept: sigsafe/spool_streams.h). Of every instruction's memory operands but the implicit ones on
+ * the stack (push, pop, call, return) and those whose address no general register says (gathers).
  *
  *      block entry       id                              4 bytes
  *      before an access  id, base, index                 4, and 8 for each register that there is
  *
- * An access's record stands alone: a signal or a fault may end a block anywhere between two of them.
- * The address is base + index * scale + displacement, without what FS adds; of a repeated string
- * instruction it is the first element's.
+ * An access's record stands alone: a signal or a fault may end a block anywhere between two of
+ * them. The address is base + index * scale + displacement, without what FS adds; of a repeated
+ * string instruction it is the first element's.
  *
  * Context: block_as under the engine's lock; the rest in the thread concerned.
  * Ownership: what is known of accesses, and each thread's rows, stay until the process ends. */
@@ -124,7 +124,8 @@ static void flush_as(struct engine_thread *t, const uint8_t *records, uint64_t s
 
 static bool thread_begin_as(struct engine_thread *t)
 {
-    return rows_thread_begin_as(t, sizeof(struct rows_store), TOOL_STREAMS, TABLE_STREAMS, STREAM_LAYOUT);
+    return rows_thread_begin_as(t, sizeof(struct rows_store), TOOL_STREAMS, TABLE_STREAMS,
+                                STREAM_LAYOUT);
 }
 
 const struct tool tool_streams = {

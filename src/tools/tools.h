@@ -1,5 +1,6 @@
-/* What can be observed of code that runs under the engine: one file per observation. Each is a struct
- * tool (engine/hook.h), and one row of the list in sigsafe/tools.h; carriers know none of them.
+/* What can be observed of code that runs under the engine: one file per observation. Each is a
+ * struct tool (engine/hook.h), and one row of the list in sigsafe/tools.h; carriers know none of
+ * them.
  *
  * Context: as engine/hook.h says.
  * Ownership: constant data. */

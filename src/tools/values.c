@@ -9,10 +9,11 @@
  *      indirect transfers are completed by a hook of their own, with their target; the last tuple where
  *      the burst ends.
  *
- * A tuple whose instruction did not come to its end (it faulted, a signal's handler runs) is taken back.
+ * A tuple whose instruction did not come to its end (it faulted, a signal's handler runs) is taken
+ * back.
  *
- * Context: called hooks: the thread concerned, on its engine stack. Each writes its own ring; records
- * are shared, and made without a lock.
+ * Context: called hooks: the thread concerned, on its engine stack. Each writes its own ring;
+ * records are shared, and made without a lock.
  * Ownership: rings and records live in the spool. */
 #include <linux/futex.h>
 #include <stddef.h>
@@ -33,7 +34,8 @@
 #include "tools/wide.h"
 
 enum {
-    LINE_SLOTS = 16,         /* of the tables from address to record: what 64 bytes of code have at most, mostly */
+    /* of the tables from address to record: what 64 bytes of code have at most, mostly */
+    LINE_SLOTS = 16,
     LINES_FRONT = 1 << 14,
     LINES = 1 << 18,
     PROBES = 4,              /* lines of the back table */
@@ -48,8 +50,9 @@ enum {
 };
 #define ADDRESS_MASK ((UINT64_C(1) << LENGTH_SHIFT) - 1)
 
-/* Which record an address has: a line of slots for each 64 bytes of code, by hash. Most programs' records all lie in the front
- * table, a page of which is touched by many bursts; those that find their line full there go to the back.
+/* Which record an address has: a line of slots for each 64 bytes of code, by hash. Most programs'
+ * records all lie in the front table, a page of which is touched by many bursts; those that find
+ * their line full there go to the back.
  *
  *       31    26 25   22 21       0
  *      | address | hash | id + 1   |     0: free */
@@ -75,7 +78,8 @@ static bool slots_empty_as(void)
 {
     if (!values.slots)
         return (values.slots = slots_map_as()) != NULL;
-    return sys_call3_as(SYS_madvise, (long)values.slots, sizeof(struct values_slots), MADV_DONTNEED) == 0;
+    return sys_call3_as(SYS_madvise, (long)values.slots, sizeof(struct values_slots),
+                        MADV_DONTNEED) == 0;
 }
 
 /* False: nobody has said what to capture. */
@@ -103,7 +107,8 @@ static bool process_make_as(const struct spool *s, struct spool_counts *counts)
     return true;
 }
 
-/* The process's state is made for `counts`. Signals are blocked, as around all that the engine locks. */
+/* The process's state is made for `counts`. Signals are blocked, as around all that the engine
+ * locks. */
 static bool process_ready_as(const struct spool *s, struct spool_counts *counts)
 {
     if (__atomic_load_n(&values.counts, __ATOMIC_ACQUIRE) == counts)
@@ -176,9 +181,10 @@ static struct tuple_insn *record_make_as(struct engine_thread *t, uint64_t pc, u
     return r;
 }
 
-/* Looks through a line for the record of the instruction at pc. *slot: where one was found, or is to be; NULL: it is full. */
-static struct tuple_insn *line_look_as(const struct engine_thread *t, uint32_t *line, uint32_t tag, uint64_t pc,
-                                       unsigned length, uint32_t **slot)
+/* Looks through a line for the record of the instruction at pc. *slot: where one was found, or is
+ * to be; NULL: it is full. */
+static struct tuple_insn *line_look_as(const struct engine_thread *t, uint32_t *line, uint32_t tag,
+                                       uint64_t pc, unsigned length, uint32_t **slot)
 {
     for (uint32_t i = 0; i < LINE_SLOTS; i++) {
         uint32_t found = __atomic_load_n(&line[i], __ATOMIC_ACQUIRE);
@@ -201,16 +207,20 @@ static struct tuple_insn *record_of_as(struct engine_thread *t, uint64_t pc, uns
 {
     enum { CODE = 64, TAG_SHIFT = 26, HASH_SHIFT = 22, HASH = 15 };
     uint64_t hash = pc / CODE * UINT64_C(0x9e3779b97f4a7c15);
-    uint32_t tag = (uint32_t)(pc % CODE) << TAG_SHIFT | (uint32_t)(hash >> 28 & HASH) << HASH_SHIFT, *slot;
-    struct tuple_insn *r = line_look_as(t, values.slots->front[hash >> 32 & (LINES_FRONT - 1)], tag, pc, length, &slot);
+    uint32_t tag = (uint32_t)(pc % CODE) << TAG_SHIFT | (uint32_t)(hash >> 28 & HASH) << HASH_SHIFT,
+             *slot;
+    struct tuple_insn *r = line_look_as(t, values.slots->front[hash >> 32 & (LINES_FRONT - 1)], tag,
+                                        pc, length, &slot);
     for (uint32_t i = 0; !slot && i < PROBES; i++)
-        r = line_look_as(t, values.slots->back[((hash >> 32) + i) & (LINES - 1)], tag, pc, length, &slot);
+        r = line_look_as(t, values.slots->back[((hash >> 32) + i) & (LINES - 1)], tag, pc, length,
+                         &slot);
     if (r) {
         *id = (*slot & SLOT_ID) - 1;
         return r;
     }
     r = slot ? record_make_as(t, pc, length, id) : NULL;
-    if (r) /* of two threads that met it first, each has a record of its own: one of them is found */
+    /* of two threads that met it first, each has a record of its own: one of them is found */
+    if (r)
         __atomic_store_n(slot, tag | (*id + 1), __ATOMIC_RELEASE);
     else
         __atomic_fetch_add(&values.tuples->dropped[TUPLE_DROP_RECORDS], 1, __ATOMIC_RELAXED);
@@ -220,7 +230,8 @@ static struct tuple_insn *record_of_as(struct engine_thread *t, uint64_t pc, uns
 /* ---- values ---- */
 
 bool values_value_as(const struct engine_thread *t, const uint64_t address[TUPLE_MEMORIES],
-                     const struct tuple_insn *r, const struct tuple_value *v, uint64_t pc, uint64_t *to)
+                     const struct tuple_insn *r, const struct tuple_value *v, uint64_t pc,
+                     uint64_t *to)
 {
     switch (v->what) {
     case TUPLE_FLAGS: *to = t->rflags & FLAGS_SHOWN; return true;
@@ -234,7 +245,9 @@ bool values_value_as(const struct engine_thread *t, const uint64_t address[TUPLE
         break;
     default: break;
     }
-    *to = values_narrowed(v->reg < TUPLE_VECTOR ? hook_register(t, v->reg) : wide_word_as(v->reg, v->index), v->bytes);
+    *to = values_narrowed(v->reg < TUPLE_VECTOR ? hook_register(t, v->reg)
+                                                : wide_word_as(v->reg, v->index),
+                          v->bytes);
     return true;
 }
 
@@ -269,7 +282,8 @@ static bool room_wait_as(const struct engine_thread *t, struct tuple_ring *ring,
         if (__atomic_load_n(&h->host, __ATOMIC_RELAXED) != HOST_READING ||
             __atomic_load_n(&h->state, __ATOMIC_RELAXED) != SPOOL_RUNNING)
             return false;
-        sys_call6_as(SYS_futex, (long)&ring->tail, FUTEX_WAIT, (long)(uint32_t)tail, (long)&time, 0, 0);
+        sys_call6_as(SYS_futex, (long)&ring->tail, FUTEX_WAIT, (long)(uint32_t)tail, (long)&time, 0,
+                     0);
         if (tuples_reserve_as(s, ring, words))
             return true;
         uint64_t now = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
@@ -510,6 +524,7 @@ static void thread_end_as(struct engine_thread *t)
 }
 
 const struct tool tool_values = {
-    .flags = TOOL_CONTEXT | TOOL_DEAD, .block = block_as, .thread_begin = values_thread_begin_as, .thread_end = thread_end_as,
+    .flags = TOOL_CONTEXT | TOOL_DEAD, .block = block_as, .thread_begin = values_thread_begin_as,
+    .thread_end = thread_end_as,
     .burst_begin = burst_begin_as, .burst_end = burst_end_as,
 };

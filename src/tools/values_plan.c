@@ -3,8 +3,8 @@
 #include "tools/classify.h"
 #include "tools/wide.h"
 
-/* Where what a memory operand holds can be had without reading memory again: some memory is not to be
- * read twice (devices), and other threads may write to all of it. */
+/* Where what a memory operand holds can be had without reading memory again: some memory is not to
+ * be read twice (devices), and other threads may write to all of it. */
 struct held {
     uint8_t loaded, stored; /* general register that it went to, or came from; 0xff: none */
 };
@@ -17,7 +17,8 @@ static void add(struct tuple_insn *r, enum tuple_what what, unsigned index, unsi
     if (r->count == TUPLE_VALUES_MAX)
         return;
     r->values[r->count++] = (struct tuple_value){
-        .what = (uint8_t)what, .index = (uint8_t)index, .reg = (uint8_t)reg, .bytes = (uint8_t)bytes};
+        .what = (uint8_t)what, .index = (uint8_t)index, .reg = (uint8_t)reg,
+        .bytes = (uint8_t)bytes};
 }
 
 static bool wants(const struct tuple_insn *r, enum tuple_what what)
@@ -87,7 +88,8 @@ static bool is_there(const struct x86_insn *insn, const struct x86_memory *m)
     bool enter = insn->map == X86_MAP_ONE_BYTE && insn->opcode == OPCODE_ENTER &&
                  insn->encoding == X86_LEGACY;
     /* bt and kin with a register: the bit may be far from the operand's address. */
-    bool bit = insn->map == X86_MAP_0F && insn->encoding == X86_LEGACY && (insn->opcode & 0xe7) == 0xa3;
+    bool bit =
+        insn->map == X86_MAP_0F && insn->encoding == X86_LEGACY && (insn->opcode & 0xe7) == 0xa3;
     return whole && !enter && !bit;
 }
 
@@ -104,7 +106,8 @@ static void before_add(struct tuple_insn *r, const struct x86_insn *insn, struct
 {
     struct x86_definition by[X86_DEFINITIONS_MAX];
     unsigned count = wants(r, TUPLE_SOURCES) ? x86_sources_as(insn, by) : 0;
-    static const uint8_t arguments[] = {X86_RAX, X86_RDI, X86_RSI, X86_RDX, X86_R10, X86_R8, X86_R9};
+    static const uint8_t arguments[] = {X86_RAX, X86_RDI, X86_RSI, X86_RDX,
+                                        X86_R10, X86_R8,  X86_R9};
     if (insn->kind == X86_SYSCALL && wants(r, TUPLE_SYSTEM_CALL))
         for (unsigned i = 0; i < sizeof arguments; i++)
             add(r, TUPLE_SYSTEM_CALL, i, arguments[i], 8);

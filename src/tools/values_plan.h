@@ -1,5 +1,5 @@
-/* What is captured of one instruction: its record (sigsafe/tuples.h) but for key and address' bytes, from the
- * decoded instruction and what the capture table asks for.
+/* What is captured of one instruction: its record (sigsafe/tuples.h) but for key and address'
+ * bytes, from the decoded instruction and what the capture table asks for.
  *
  * Context: pure functions; any context.
  * Ownership: the caller's record is filled in. */

@@ -1,6 +1,6 @@
 /* What the two ways of observing values share: one instruction after the other by called hooks
- * (values.c, in bursts), and through the ring (values_whole.c, in whole runs and shadows). Both write
- * the same tuples.
+ * (values.c, in bursts), and through the ring (values_whole.c, in whole runs and shadows). Both
+ * write the same tuples.
  *
  * Context: as engine/hook.h says.
  * Ownership: the process's state; rings and records live in the spool. */
@@ -25,13 +25,14 @@ extern struct values {
     uint32_t lock;
 } values;
 
-/* struct tool.thread_begin: t->tools[TOOL_VALUES] becomes a struct tuple_ring, or NULL: there is no room. */
+/* struct tool.thread_begin: t->tools[TOOL_VALUES] becomes a struct tuple_ring, or NULL: there is no
+ * room. */
 bool values_thread_begin_as(struct engine_thread *t);
 
 enum { VALUES_UNTIMED = -1 }; /* t->time of an instruction that was not timed */
 
-/* A sequence begins with the instruction at pc, which is the next. False: there is no room, and some
- * instructions are passed over. */
+/* A sequence begins with the instruction at pc, which is the next. False: there is no room, and
+ * some instructions are passed over. */
 bool values_sequence_begin_as(struct engine_thread *t, struct tuple_ring *ring, uint64_t pc);
 /* It ends; what is in it is published. */
 void values_sequence_end_as(struct engine_thread *t, struct tuple_ring *ring);
@@ -44,10 +45,11 @@ static inline uint64_t values_narrowed(uint64_t value, unsigned bytes)
     return bytes >= 8 ? value : value & ((UINT64_C(1) << 8 * bytes) - 1);
 }
 
-/* `pc`: the next instruction's address; `address`: of the memory operands. False: memory is gone that
- * was there a moment ago, or nothing was timed. */
+/* `pc`: the next instruction's address; `address`: of the memory operands. False: memory is gone
+ * that was there a moment ago, or nothing was timed. */
 bool values_value_as(const struct engine_thread *t, const uint64_t address[TUPLE_MEMORIES],
-                     const struct tuple_insn *r, const struct tuple_value *v, uint64_t pc, uint64_t *to);
+                     const struct tuple_insn *r, const struct tuple_value *v, uint64_t pc,
+                     uint64_t *to);
 
 /* Is the instruction one that goes to pc? A system call counts before it is over, too. */
 bool values_goes_to(const struct tuple_insn *r, uint64_t pc, bool indirect);

@@ -1,5 +1,5 @@
-/* Values in whole runs and shadows, where every instruction is observed: appended to the engine's ring
- * in line, and made tuples of (sigsafe/tuples.h) when that is emptied.
+/* Values in whole runs and shadows, where every instruction is observed: appended to the engine's
+ * ring in line, and made tuples of (sigsafe/tuples.h) when that is emptied.
  *
  *      before A ── A ── after A ── before B ── B ── ...
  *        │                │
@@ -14,9 +14,9 @@
  *             | part  | site          |
  *             +-------+---------------+
  *
- * A site is an instruction as the code cache has it: what is captured of it, and the record that names
- * it in the spool. What cannot be appended in line (memory, vector registers, flags, times) a called
- * hook appends, as the tuple's words (BEFORE_DONE, AFTER_DONE).
+ * A site is an instruction as the code cache has it: what is captured of it, and the record that
+ * names it in the spool. What cannot be appended in line (memory, vector registers, flags, times) a
+ * called hook appends, as the tuple's words (BEFORE_DONE, AFTER_DONE).
  *
  * A tuple whose instruction did not come to its end (it faulted, a signal's handler runs) is taken
  * back: something else follows than what had to.
@@ -91,7 +91,8 @@ static bool same_code(const struct tuple_insn *r, uint64_t pc, const uint8_t *co
 }
 
 /* 0: there is no room. */
-static uint32_t site_make(const struct hooks *h, uint64_t pc, const uint8_t *code, const struct x86_insn *insn)
+static uint32_t site_make(const struct hooks *h, uint64_t pc, const uint8_t *code,
+                          const struct x86_insn *insn)
 {
     uint32_t at = (uint32_t)(pc * UINT64_C(0x9e3779b97f4a7c15) >> 32) % INDEX;
     for (; whole.index[at]; at = (at + 1) % INDEX)
@@ -204,7 +205,8 @@ static void taken_called_as(struct engine_thread *t, uint64_t site, uint64_t val
 
 static void arguments_called_as(struct engine_thread *t, uint64_t site, uint64_t value)
 {
-    static const uint8_t order[] = {ENGINE_RDI, ENGINE_RSI, ENGINE_RDX, ENGINE_RCX, ENGINE_R8, ENGINE_R9};
+    static const uint8_t order[] = {ENGINE_RDI, ENGINE_RSI, ENGINE_RDX,
+                                    ENGINE_RCX, ENGINE_R8,  ENGINE_R9};
     uint32_t *at = hook_append_as(t, &tool_values_whole, 4 + WORD * TUPLE_ARGUMENT_COUNT);
     (void)value;
     at[0] = (uint32_t)ARGUMENTS << PART_SHIFT | (uint32_t)site;
@@ -228,12 +230,14 @@ struct asked {
 
 static void head_as(struct asked *a, enum hook_point point, uint32_t index, enum part part)
 {
-    a->ok = a->ok && hook_append_constant_as(a->hooks, point, index, (uint32_t)part << PART_SHIFT | a->site, 4);
+    a->ok = a->ok && hook_append_constant_as(a->hooks, point, index,
+                                             (uint32_t)part << PART_SHIFT | a->site, 4);
 }
 
 static void register_as(struct asked *a, enum hook_point point, uint32_t index, unsigned reg)
 {
-    a->ok = a->ok && hook_append_register_as(a->hooks, point, index, (enum engine_register)reg, WORD);
+    a->ok =
+        a->ok && hook_append_register_as(a->hooks, point, index, (enum engine_register)reg, WORD);
 }
 
 static bool is_general(const struct tuple_value *v)
@@ -262,7 +266,8 @@ static void before_as(struct asked *a)
 {
     const struct tuple_insn *r = &a->s->plan;
     if (a->called) {
-        a->ok = a->ok && hook_call_appending_as(a->hooks, HOOK_BEFORE, a->index, before_called_as, a->site);
+        a->ok = a->ok &&
+                hook_call_appending_as(a->hooks, HOOK_BEFORE, a->index, before_called_as, a->site);
         return;
     }
     head_as(a, HOOK_BEFORE, a->index, BEFORE);
@@ -284,7 +289,8 @@ static void after_as(struct asked *a, enum hook_point point, uint32_t index)
     const struct tuple_insn *r = &a->s->plan;
     bool indirect = point == HOOK_INDIRECT, taken = point == HOOK_TAKEN;
     if (!after_in_line(a, indirect)) {
-        a->ok = a->ok && hook_call_appending_as(a->hooks, point, index, taken ? taken_called_as : after_called_as, a->site);
+        a->ok = a->ok && hook_call_appending_as(a->hooks, point, index,
+                                                taken ? taken_called_as : after_called_as, a->site);
         return;
     }
     bool branch = r->flags & TUPLE_INSN_BRANCH;
@@ -298,11 +304,13 @@ static void after_as(struct asked *a, enum hook_point point, uint32_t index)
 
 static void arguments_as(struct asked *a)
 {
-    static const uint8_t order[] = {ENGINE_RDI, ENGINE_RSI, ENGINE_RDX, ENGINE_RCX, ENGINE_R8, ENGINE_R9};
+    static const uint8_t order[] = {ENGINE_RDI, ENGINE_RSI, ENGINE_RDX,
+                                    ENGINE_RCX, ENGINE_R8,  ENGINE_R9};
     if (!whole.arguments)
         return;
     if (a->block->end == END_CALL_INDIRECT) {
-        a->ok = a->ok && hook_call_appending_as(a->hooks, HOOK_INDIRECT, 0, arguments_called_as, a->site);
+        a->ok = a->ok &&
+                hook_call_appending_as(a->hooks, HOOK_INDIRECT, 0, arguments_called_as, a->site);
         return;
     }
     head_as(a, HOOK_TAKEN, 0, ARGUMENTS);
@@ -354,7 +362,8 @@ static bool insn_as(struct asked *a, uint64_t pc)
     bool last = a->index + 1 == a->block->count;
     bool syscall = a->block->end == END_SYSCALL && last;
     a->called = is_called(a);
-    a->s->brief = !a->called && !r->before && !r->memories && r->count && !(r->flags & TUPLE_INSN_SYSCALL);
+    a->s->brief =
+        !a->called && !r->before && !r->memories && r->count && !(r->flags & TUPLE_INSN_SYSCALL);
     if (!a->s->brief)
         before_as(a);
     if (!last && values_loads_as(insn, code) && r->what & PENUMBRA_LATENCY)
@@ -449,7 +458,8 @@ static inline __attribute__((always_inline)) void complete(struct flush *f, uint
         c->called = 0;
         return;
     }
-    if (r->flags & TUPLE_INSN_SYSCALL && c->arrived && pc == r->address + r->length && r->count > r->before) {
+    if (r->flags & TUPLE_INSN_SYSCALL && c->arrived && pc == r->address + r->length &&
+        r->count > r->before) {
         put(f, c->result);
         open_head(f)->count++;
     }
@@ -479,7 +489,8 @@ static void addresses_take(struct flush *f, const struct tuple_insn *r)
 static const uint8_t *behind_before(const struct tuple_insn *r, const uint8_t *at)
 {
     for (unsigned i = 0; i < r->memories; i++)
-        at += WORD * ((r->memory[i].base < 16) + (r->memory[i].index < 16) + (r->memory[i].add8 < 16));
+        at += WORD *
+              ((r->memory[i].base < 16) + (r->memory[i].index < 16) + (r->memory[i].add8 < 16));
     for (unsigned i = 0; i < r->before; i++)
         at += WORD * is_general(&r->values[i]);
     return at;
@@ -536,7 +547,8 @@ static void before(struct flush *f, uint32_t site)
     addresses_take(f, r);
     for (unsigned i = 0; i < r->before; i++) {
         const struct tuple_value *v = &r->values[i];
-        *to++ = is_general(v) ? values_narrowed(take64(&f->from), v->bytes) : f->c->address[v->index / 2];
+        *to++ = is_general(v) ? values_narrowed(take64(&f->from), v->bytes)
+                              : f->c->address[v->index / 2];
     }
     put_end(f, to);
 }
@@ -554,7 +566,8 @@ static void words_put(struct flush *f, bool wanted)
         open_head(f)->count = (uint8_t)(open_head(f)->count + count);
 }
 
-/* The site's tuple, which waits for what is there after the instruction; a brief one begins with that. */
+/* The site's tuple, which waits for what is there after the instruction; a brief one begins with
+ * that. */
 static inline __attribute__((always_inline)) bool is_opened(struct flush *f, uint32_t site)
 {
     if (whole.sites[site].brief)
@@ -657,5 +670,6 @@ static bool thread_begin_as(struct engine_thread *t)
 }
 
 const struct tool tool_values_whole = {
-    .flags = TOOL_STEALS_R15 | TOOL_DEAD, .block = block_as, .thread_begin = thread_begin_as, .flush = flush_as,
+    .flags = TOOL_STEALS_R15 | TOOL_DEAD, .block = block_as, .thread_begin = thread_begin_as,
+    .flush = flush_as,
 };

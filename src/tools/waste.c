@@ -545,7 +545,8 @@ static struct observer *observer_of(struct engine_thread *t)
     if (!o || !o->rows.record)
         return NULL;
     if (!o->totals)
-        o->totals = row_of(o, (uint32_t)((const struct waste_common *)hook_common(t, TOOL_WASTE))->totals - 1);
+        o->totals = row_of(
+            o, (uint32_t)((const struct waste_common *)hook_common(t, TOOL_WASTE))->totals - 1);
     window_look(o);
     return o;
 }
@@ -577,7 +578,8 @@ void waste_alarm_as(struct engine_thread *t, uint64_t argument, uint64_t value)
 void waste_touch_as(struct engine_thread *t, uint64_t id, uint64_t value)
 {
     struct observer *o = observer_of(t);
-    const struct waste_site *a = &((const struct waste_common *)hook_common(t, TOOL_WASTE))->sites[id];
+    const struct waste_site *a =
+        &((const struct waste_common *)hook_common(t, TOOL_WASTE))->sites[id];
     (void)value;
     if (o)
         range_touch(o, (uint32_t)id, a->kind, memory_address_as(t, &a->memory), a->memory.size);
@@ -588,10 +590,12 @@ void waste_string_as(struct engine_thread *t, uint64_t id, uint64_t value)
 {
     enum { DOWNWARDS = 0x400 };
     struct observer *o = observer_of(t);
-    const struct waste_site *a = &((const struct waste_common *)hook_common(t, TOOL_WASTE))->sites[id];
+    const struct waste_site *a =
+        &((const struct waste_common *)hook_common(t, TOOL_WASTE))->sites[id];
     uint64_t times = t->gpr[ENGINE_RCX], address = memory_address_as(t, &a->memory);
     (void)value;
-    if (a->searches && times > STRING_MOST / a->element) /* a string's end is sought with all ones */
+    /* a string's end is sought with all ones */
+    if (a->searches && times > STRING_MOST / a->element)
         times = STRING_MOST / a->element;
     if (!o || !times || times >> 40)
         return;

@@ -27,7 +27,8 @@ static uint64_t vector_word(unsigned number, unsigned word)
 static uint64_t mask(unsigned number)
 {
     enum { UNKNOWN, SHORT, LONG };
-    static uint32_t kind; /* the processor's: threads that find out at the same time find the same */
+    /* the processor's: threads that find out at the same time find the same */
+    static uint32_t kind;
     uint64_t value = 0;
     uint32_t is = __atomic_load_n(&kind, __ATOMIC_RELAXED);
     if (is == UNKNOWN) {
@@ -45,10 +46,12 @@ static uint64_t mask(unsigned number)
 
 uint64_t wide_double_as(uint64_t significand, uint16_t exponent)
 {
-    enum { BIAS = 16383 - 1023, SPECIAL = 0x7fff, MOST = 0x7ff, DROPPED = 11, FRACTION = 52, LEAST = -FRACTION };
+    enum { BIAS = 16383 - 1023, SPECIAL = 0x7fff, MOST = 0x7ff, DROPPED = 11, FRACTION = 52,
+          LEAST = -FRACTION };
     const uint64_t sign = (uint64_t)(exponent >> 15) << 63, infinite = (uint64_t)MOST << FRACTION;
     int e = (exponent & SPECIAL) - BIAS;
-    bool whole = significand >> 63; /* the integer bit, which only what is denormal or invalid has not */
+    /* the integer bit, which only what is denormal or invalid has not */
+    bool whole = significand >> 63;
     if ((exponent & SPECIAL) == SPECIAL && significand << 1)
         return sign | infinite | UINT64_C(1) << (FRACTION - 1) | significand << 1 >> (DROPPED + 1);
     if ((exponent & SPECIAL) && !whole)
@@ -64,8 +67,8 @@ uint64_t wide_double_as(uint64_t significand, uint16_t exponent)
     return sign | (e <= 0 ? kept : ((uint64_t)(e - 1) << FRACTION) + kept);
 }
 
-/* st(number), or the MMX register: behind an MMX instruction it is the same. Nothing is waited for, and nothing
- * raised: that is the next x87 instruction's, as natively. */
+/* st(number), or the MMX register: behind an MMX instruction it is the same. Nothing is waited for,
+ * and nothing raised: that is the next x87 instruction's, as natively. */
 static void x87(unsigned number, uint64_t *significand, uint16_t *exponent)
 {
     enum { STACK = 32, STEP = 16, SIZE = 512 };

@@ -1,5 +1,5 @@
-/* Registers that are no general ones, as an instruction has left them: what is in which by number, and reading it
- * where it is. Nothing of the engine changes them.
+/* Registers that are no general ones, as an instruction has left them: what is in which by number,
+ * and reading it where it is. Nothing of the engine changes them.
  *
  * Context: called hooks; general registers only are changed.
  * Ownership: none. */
@@ -20,13 +20,15 @@ static inline unsigned wide_number(const struct x86_wide *w)
                                                 : (unsigned)TUPLE_VECTOR);
 }
 
-/* How many words its value has: of a vector of which only one element is written one, of x87 one. */
+/* How many words its value has: of a vector of which only one element is written one, of x87
+ * one. */
 static inline unsigned wide_words(const struct x86_wide *w, struct x86_lanes lanes)
 {
     return lanes.scalar || w->bytes < 16 ? 1 : w->bytes / 8u;
 }
 
-/* Word 0, 1, ... of the register with this number, behind an instruction that named it. Of x87 the value as a double, rounded. */
+/* Word 0, 1, ... of the register with this number, behind an instruction that named it. Of x87 the
+ * value as a double, rounded. */
 uint64_t wide_word_as(unsigned number, unsigned word);
 
 /* An 80-bit floating-point number as a double, to the nearest, of two the even one. */

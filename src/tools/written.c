@@ -1,6 +1,6 @@
-/* For measuring what recording costs: every value that an instruction writes to a general register, 8
- * bytes, into the thread's ring; the stack pointer's excepted where push, pop, call and return move it.
- * Nobody reads it. */
+/* For measuring what recording costs: every value that an instruction writes to a general register,
+ * 8 bytes, into the thread's ring; the stack pointer's excepted where push, pop, call and return
+ * move it. Nobody reads it. */
 #include "tools/classify.h"
 #include "tools/tools.h"
 

@@ -41,10 +41,11 @@ static inline void stream_begin(struct stream_call *s, const FILE *f, const void
     input_begin(&s->outer, &s->of.wanted);
 }
 
-/*      before  [ ... at ──O── end ]     used = O + (L - R): one piece of L bytes, or none with L = 0
+/*      before  [ ... at ──O── end ]     used = O + (L - R): one piece of L bytes, or none (L = 0)
  *      after   [ base ──L-R── at ──R── end ]
- * What was unread and what came are together what was used and what is unread now: if there was a piece more, used is
- * more. Where another thread may use the stream meanwhile, nothing can be told. */
+ * What was unread and what came are together what was used and what is unread now: if there was a
+ * piece more, used is more. Where another thread may use the stream meanwhile, nothing can be
+ * told. */
 static void stream_end(struct stream_call *s, const FILE *f, uint64_t used)
 {
     enum { BACKED_UP = 0x100, FAILED = _IO_ERR_SEEN };

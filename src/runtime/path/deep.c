@@ -24,7 +24,8 @@ bool deep_surveys_as(const struct rt_thread *t)
 
 uint32_t deep_limit_as(const struct rt_thread *t)
 {
-    uint32_t most = t->max_depth - 2, limit = deep_surveys_as(t) ? 2 * DEEP_FRAMES : DEEP_FRAMES; /* the stack may grow */
+    /* the stack may grow */
+    uint32_t most = t->max_depth - 2, limit = deep_surveys_as(t) ? 2 * DEEP_FRAMES : DEEP_FRAMES;
     return trampoline_allowed_as(t) && most > limit ? limit : most;
 }
 
@@ -34,7 +35,8 @@ static bool list_have_as(struct rt_thread *t)
     uint64_t size = capacity(t) * sizeof *d->frames;
     if (d->frames)
         return true;
-    long at = size ? own_map_as(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1) : -1;
+    long at = size ? own_map_as(0, size, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1) : -1;
     if (at > 0)
         d->frames = (struct unwind_frame *)at;
     return d->frames != NULL;
@@ -43,8 +45,8 @@ static bool list_have_as(struct rt_thread *t)
 bool deep_begin_as(struct rt_thread *t, const struct unwind_result *walk)
 {
     struct rt_deep *d = &t->deep;
-    if (walk->truncation != TRUNC_DEPTH || walk->frames < DEEP_FRAMES || walk->stopped_at || walk->leaving || walk->guessed ||
-        !list_have_as(t))
+    if (walk->truncation != TRUNC_DEPTH || walk->frames < DEEP_FRAMES || walk->stopped_at ||
+        walk->leaving || walk->guessed || !list_have_as(t))
         return false;
     uint32_t anchor = trampoline_anchor_as(t, walk->frames);
     if (!anchor)
@@ -63,10 +65,12 @@ static void survey(struct rt_thread *t)
 {
     struct rt_deep *d = &t->deep;
     uint32_t room = capacity(t) - d->count, most = room < DEEP_FRAMES ? room : DEEP_FRAMES;
-    struct unwind_result walk = unwind_walk_on_as(&t->unwind, images_current_as(), &d->at, d->frames + d->count, most);
+    struct unwind_result walk =
+        unwind_walk_on_as(&t->unwind, images_current_as(), &d->at, d->frames + d->count, most);
     d->count += walk.frames;
     d->at = walk.point;
-    d->complete = walk.truncation != TRUNC_DEPTH || walk.stopped_at || walk.frames < most || d->count == capacity(t);
+    d->complete = walk.truncation != TRUNC_DEPTH || walk.stopped_at || walk.frames < most ||
+                  d->count == capacity(t);
     d->truncation = walk.stopped_at ? TRUNC_DEPTH : walk.truncation;
 }
 

@@ -27,8 +27,8 @@ static bool stack_walk(struct rt_thread *t, const struct unwind_regs *regs,
     }
 }
 
-/* Walks to the root, or to the thread's trampoline: then the first *kept elements of the memo are the
- * rest of the path. */
+/* Walks to the root, or to the thread's trampoline: then the first *kept elements of the memo are
+ * the rest of the path. */
 static bool stack_walk_new(struct rt_thread *t, const struct unwind_regs *regs,
                            struct unwind_result *walk, uint32_t *kept)
 {
@@ -50,7 +50,8 @@ static bool stack_walk_new(struct rt_thread *t, const struct unwind_regs *regs,
     return false;
 }
 
-static void sample_account_as(struct spool_thread *record, uint64_t weight, enum truncation truncation)
+static void sample_account_as(struct spool_thread *record, uint64_t weight,
+                              enum truncation truncation)
 {
     record->taken++;
     record->weight += weight;
@@ -59,9 +60,11 @@ static void sample_account_as(struct spool_thread *record, uint64_t weight, enum
         record->truncated[truncation] += weight;
 }
 
-/* The sample came while the trampoline was at work. It is the caller's of the procedure that returns, if
- * that is known: the caller's code is about to go on. The trampoline is left to what it is doing. */
-static void sample_take_returning_as(struct rt_thread *t, const struct unwind_result *walk, uint64_t weight)
+/* The sample came while the trampoline was at work. It is the caller's of the procedure that
+ * returns, if that is known: the caller's code is about to go on. The trampoline is left to what it
+ * is doing. */
+static void sample_take_returning_as(struct rt_thread *t, const struct unwind_result *walk,
+                                     uint64_t weight)
 {
     uint32_t path = trampoline_path_as(t, walk);
     if (!path) {
@@ -73,7 +76,8 @@ static void sample_take_returning_as(struct rt_thread *t, const struct unwind_re
 }
 
 /* Of a path whose outer part is not known yet, the inner part is counted. */
-static void sample_take_deep_as(struct rt_thread *t, const struct unwind_result *walk, uint64_t weight)
+static void sample_take_deep_as(struct rt_thread *t, const struct unwind_result *walk,
+                                uint64_t weight)
 {
     enum { INNER = 128 };
     if (tree_add_beside_as(t, walk->frames < INNER ? walk->frames : INNER, weight))
@@ -88,7 +92,8 @@ void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
 {
     thread_follow_phase_as(t);
     struct spool_thread *record = t->record;
-    /* The wall clock stands still while the recording is paused: what it charges is older. Not in a sandbox. */
+    /* The wall clock stands still while the recording is paused: what it charges is older. Not in a
+     * sandbox. */
     if (phases_paused_as() && (t->clock.trigger != TRIGGER_WALL || rt_quiet_as())) {
         record->drops[DROP_PAUSED] += charge.weight + charge.unattributed;
         return;

@@ -1,6 +1,7 @@
 /* The call path of one sample: walked, and counted in the thread's tree.
  *
- * Context: the thread that is sampled, in a handler or in an interposed function. No call into libc.
+ * Context: the thread that is sampled, in a handler or in an interposed function. No call into
+ * libc.
  * Ownership: what is counted is the spool's. */
 #ifndef PENUMBRA_RUNTIME_PATH_SAMPLE_H
 #define PENUMBRA_RUNTIME_PATH_SAMPLE_H

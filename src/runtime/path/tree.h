@@ -23,25 +23,26 @@ struct rt_memo {
 };
 
 /* Charges `weight` samples to the path memo[1] ... memo[kept - 1], t->frames[count - 1] ...
- * t->frames[0], and makes it the memo. kept: 1, or as many elements of the memo as are known to be the
- * path's (trampoline.h). prefix, if kept is 1: a pseudo key that goes between the root and the path,
- * or 0. False if the spool is full (nothing is charged). */
+ * t->frames[0], and makes it the memo. kept: 1, or as many elements of the memo as are known to be
+ * the path's (trampoline.h). prefix, if kept is 1: a pseudo key that goes between the root and the
+ * path, or 0. False if the spool is full (nothing is charged). */
 bool tree_add_as(struct rt_thread *t, uint32_t kept, uint32_t count, uint64_t prefix,
                  uint64_t weight);
 
-/* Piece by piece, uncounted: the memo is the root, and the prefix if it is not 0; then `frame` becomes memo[i], its last element.
- * False if the spool is full. */
+/* Piece by piece, uncounted: the memo is the root, and the prefix if it is not 0; then `frame`
+ * becomes memo[i], its last element. False if the spool is full. */
 bool tree_begin_as(struct rt_thread *t, uint64_t prefix);
 bool tree_append_as(struct rt_thread *t, uint32_t i, const struct unwind_frame *frame);
 
-/* Charges `weight` samples to a truncated path of t->frames[count - 1] ... t->frames[0], beside the memo, which stays what it
- * is. */
+/* Charges `weight` samples to a truncated path of t->frames[count - 1] ... t->frames[0], beside the
+ * memo, which stays what it is. */
 bool tree_add_beside_as(struct rt_thread *t, uint32_t count, uint64_t weight);
 
 /* The same for a path that the memo has already: memo[1] ... memo[path - 1]. */
 void tree_count_as(struct rt_thread *t, uint32_t path, uint64_t weight);
 
-/* Charges `weight` samples to no context: to [unattributed], or to the drops if the spool is full. */
+/* Charges `weight` samples to no context: to [unattributed], or to the drops if the spool is
+ * full. */
 void tree_add_unattributed_as(struct rt_thread *t, uint64_t weight);
 /* The same outside a handler: it was until now. */
 void tree_add_unattributed_now_as(struct rt_thread *t, uint64_t weight);

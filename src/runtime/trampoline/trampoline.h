@@ -9,10 +9,12 @@
  *      h      | RA -> g        |      :  new since the last sample: the walk goes from here up to g
  *
  * Invariants:
- * - A thread's trampoline is in at most one place: `set` says so, trampoline_data[entry] has the true
- *   return address, and memo[1 .. at] are the frames that are on the stack as long as it stands.
- * - Whoever meets an entry's address, on any stack, in any thread, at any time, finds the true return
- *   address in trampoline_data[entry]: an entry whose word may still be somewhere is never used again.
+ * - A thread's trampoline is in at most one place: `set` says so, trampoline_data[entry] has the
+ *   true return address, and memo[1 .. at] are the frames that are on the stack as long as it
+ *   stands.
+ * - Whoever meets an entry's address, on any stack, in any thread, at any time, finds the true
+ *   return address in trampoline_data[entry]: an entry whose word may still be somewhere is never
+ *   used again.
  *
  * Context: _as functions: the thread's own signal handler, or the trampoline itself. The rest:
  * ordinary code of the thread.

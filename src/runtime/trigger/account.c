@@ -3,26 +3,29 @@
  *     the period expires      the handler begins      it ends      the program goes on
  *              |------ latency ------|------ cost ------|------ return ------|
  *
- * Cost is read off the time stamp counter. Where that took long, the thread may have been switched out: then the thread's
- * CPU clock bounds it, which is read at the entry of one sample in TURNS.
+ * Cost is read off the time stamp counter. Where that took long, the thread may have been switched
+ * out: then the thread's CPU clock bounds it, which is read at the entry of one sample in TURNS.
  *
- * Delivery is latency and return, and what the interruption has displaced from caches. Where the event has just been
- * set, the moment of its expiry is known on the thread's CPU clock, and so the latency. The collector has measured
- * latency L and whole delivery D of an empty handler in a loop. In programs that use their caches both take
- * several times as long. What comes after the handler grows more, since the program must fill its caches again; COLD is
- * set so that the account of plain sampling meets what is measured (bench/run.py account):
+ * Delivery is latency and return, and what the interruption has displaced from caches. Where the
+ * event has just been set, the moment of its expiry is known on the thread's CPU clock, and so the
+ * latency. The collector has measured latency L and whole delivery D of an empty handler in a loop.
+ * In programs that use their caches both take several times as long. What comes after the handler
+ * grows more, since the program must fill its caches again; COLD is set so that the account of
+ * plain sampling meets what is measured (bench/run.py account):
  *
  *     delivery = D * latency / L * COLD / 100
  *
- * A period that expires in the kernel, where that is not seen, or while a signal is pending, interrupts the thread too. It
- * costs a delivery less a signal, whose price the collector has measured as well. */
+ * A period that expires in the kernel, where that is not seen, or while a signal is pending,
+ * interrupts the thread too. It costs a delivery less a signal, whose price the collector has
+ * measured as well. */
 #include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
-enum { SHORT_US = 20, TURNS = 4, BURST_US = 200, SWITCHED_US = 2, COLD = 120, SWITCH_COLD = 2, LATENCY_MOST = 8 };
+enum { SHORT_US = 20, TURNS = 4, BURST_US = 200, SWITCHED_US = 2, COLD = 120, SWITCH_COLD = 2,
+      LATENCY_MOST = 8 };
 
 /* Of the process: where a thread begins. 0: not measured yet. */
 static uint64_t process_latency_ns;
@@ -34,13 +37,16 @@ static uint64_t ns_to_ticks(uint64_t ns)
 
 void account_begin_as(struct rt_thread *t)
 {
-    t->account = (struct rt_account){.latency_ns = __atomic_load_n(&process_latency_ns, __ATOMIC_RELAXED)};
+    t->account =
+        (struct rt_account){.latency_ns = __atomic_load_n(&process_latency_ns, __ATOMIC_RELAXED)};
 }
 
-/* The median of the last few: a period that expires in a page fault is delivered at its end, so single ones say nothing. */
+/* The median of the last few: a period that expires in a page fault is delivered at its end, so
+ * single ones say nothing. */
 static uint64_t latency_median(const struct rt_account *a)
 {
-    uint32_t sorted[ACCOUNT_LATENCIES] = {0}, count = a->measured < ACCOUNT_LATENCIES ? a->measured : ACCOUNT_LATENCIES;
+    uint32_t sorted[ACCOUNT_LATENCIES] = {0},
+             count = a->measured < ACCOUNT_LATENCIES ? a->measured : ACCOUNT_LATENCIES;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = i;
         for (; at && sorted[at - 1] > a->latencies[i]; at--)
@@ -55,7 +61,8 @@ void account_set_as(struct rt_thread *t)
     t->account.set_ticks = sys_ticks_as();
 }
 
-/* The event stands still while the thread is switched out, and a little longer than the clock: then it tells nothing. */
+/* The event stands still while the thread is switched out, and a little longer than the clock: then
+ * it tells nothing. */
 static bool was_switched(const struct rt_thread *t, uint64_t cpu_ns, uint64_t ticks_at_entry)
 {
     return ticks_to_ns(ticks_at_entry - t->account.set_ticks) > cpu_ns + 1000 * SWITCHED_US;
@@ -64,7 +71,8 @@ static bool was_switched(const struct rt_thread *t, uint64_t cpu_ns, uint64_t ti
 void account_latency_as(struct rt_thread *t, uint64_t expiry_cpu_ns, uint64_t ticks_at_entry)
 {
     uint64_t now = thread_cpu_ns_as(), since_entry = ticks_to_ns(sys_ticks_as() - ticks_at_entry);
-    bool switched = was_switched(t, now - since_entry - (expiry_cpu_ns - t->clock.period), ticks_at_entry);
+    bool switched =
+        was_switched(t, now - since_entry - (expiry_cpu_ns - t->clock.period), ticks_at_entry);
     t->account.set_ticks = 0;
     if (switched)
         return;
@@ -92,14 +100,16 @@ static uint64_t scaled(uint64_t price_ns, uint64_t latency_ns)
 
 uint64_t account_price_as(const struct rt_thread *t)
 {
-    uint64_t price = t->timer >= 0 && !t->which && guest.process->mechanism == MECHANISM_PERF ? rt.config->tick_ns : rt.config->delivery_ns;
+    uint64_t price = t->timer >= 0 && !t->which &&
+        guest.process->mechanism == MECHANISM_PERF ? rt.config->tick_ns : rt.config->delivery_ns;
     return scaled(price, t->account.latency_ns);
 }
 
 /* Of one whose signal costs what one at a kernel tick does: the rest is the timer's. */
 void account_unseen_as(struct rt_thread *t, uint64_t expirations)
 {
-    uint64_t price = scaled(rt.config->delivery_ns, t->account.latency_ns), signal = rt.config->tick_ns;
+    uint64_t price = scaled(rt.config->delivery_ns, t->account.latency_ns),
+             signal = rt.config->tick_ns;
     if (expirations && price > signal)
         t->record->delivered_ns += expirations * (price - signal);
 }
@@ -124,7 +134,8 @@ void account_switches_as(struct rt_thread *t, struct rt_switches s)
 {
     uint64_t price = switch_price(t->clock.period), cold = colder(price, t->account.latency_ns);
     t->record->switches += s.waits + s.preempted;
-    t->record->switched_ns += s.waits * price + s.preempted * (cold < SWITCH_COLD * price ? cold : SWITCH_COLD * price);
+    t->record->switched_ns +=
+        s.waits * price + s.preempted * (cold < SWITCH_COLD * price ? cold : SWITCH_COLD * price);
 }
 
 void account_enter_as(struct rt_thread *t)
@@ -133,8 +144,9 @@ void account_enter_as(struct rt_thread *t)
     a->entry_cpu_ns = a->turn++ % TURNS ? 0 : thread_cpu_ns_as();
 }
 
-/* What took long, in ticks of the time stamp counter: by the thread's clock, if that was read at the entry; else as long as the last
- * one for which it was. No clock tells of other triggers: a long time is believed when the one before was as long. */
+/* What took long, in ticks of the time stamp counter: by the thread's clock, if that was read at
+ * the entry; else as long as the last one for which it was. No clock tells of other triggers: a
+ * long time is believed when the one before was as long. */
 static uint64_t cost_bound(struct rt_thread *t, uint64_t cost, uint64_t before)
 {
     struct rt_account *a = &t->account;
@@ -200,6 +212,7 @@ uint64_t trigger_burst_as(struct rt_thread *t, uint64_t ticks)
 void trigger_took_as(struct rt_thread *t, uint64_t cpu_ns)
 {
     uint64_t ticks = ns_to_ticks(cpu_ns);
-    __atomic_fetch_add(&t->record->cost_ticks, ticks, __ATOMIC_RELAXED); /* samples of this thread add to it */
+    /* samples of this thread add to it */
+    __atomic_fetch_add(&t->record->cost_ticks, ticks, __ATOMIC_RELAXED);
     t->clock.window_cost_ticks += ticks;
 }

@@ -41,7 +41,8 @@ uint64_t clock_now_as(const struct rt_thread *t)
     }
 }
 
-/* xorshift64 (Marsaglia, Xorshift RNGs, 2003): uniform enough to break lockstep with the program. */
+/* xorshift64 (Marsaglia, Xorshift RNGs, 2003): uniform enough to break lockstep with the
+ * program. */
 uint64_t clock_random_as(struct rt_thread *t)
 {
     uint64_t x = t->random;
@@ -83,8 +84,9 @@ static uint64_t first_draw(struct rt_thread *t, uint64_t mean)
 
 /* Draws come in pairs that mirror each other around the mean (antithetic variates), so that the
  * randomness breaks lockstep with the program, but adds next to nothing to the error of a total.
- * The very first ends anywhere within a period, because a thread begins anywhere within one; the next few are of the
- * mean length: so a thread of up to FIXED periods gets as many samples as its time is worth on average, however short. */
+ * The very first ends anywhere within a period, because a thread begins anywhere within one; the
+ * next few are of the mean length: so a thread of up to FIXED periods gets as many samples as its
+ * time is worth on average, however short. */
 uint64_t clock_draw_as(struct rt_thread *t)
 {
     uint64_t mean = t->clock.mean * t->clock.multiple;
@@ -241,8 +243,8 @@ static uint64_t owed_take(struct rt_thread *t)
     return periods;
 }
 
-/* What has passed on the clock since the last sample belongs to this context, whole periods at once and the rest carried
- * over (csprof paper, figure 2). */
+/* What has passed on the clock since the last sample belongs to this context, whole periods at once
+ * and the rest carried over (csprof paper, figure 2). */
 static uint64_t charge_passed(struct rt_thread *t, uint64_t now)
 {
     if (now > t->clock.base) {
@@ -269,11 +271,12 @@ static struct trigger_charge charge_wall(struct rt_thread *t, uint64_t passed_ti
 }
 
 /* One signal is one period, unless expirations were merged: while the kernel works for the thread
- * (a long system call, a huge page to be cleared), one signal is pending and later ones are absorbed.
- * It is taken at the instruction that made the kernel work, so all of them belong there, and the
- * thread's clock tells how many. Where only user mode is seen, nothing expires in the kernel: that
- * time is found when the period is renewed, and charged to no context. */
-static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_ticks, uint64_t ticks_at_entry)
+ * (a long system call, a huge page to be cleared), one signal is pending and later ones are
+ * absorbed. It is taken at the instruction that made the kernel work, so all of them belong there,
+ * and the thread's clock tells how many. Where only user mode is seen, nothing expires in the
+ * kernel: that time is found when the period is renewed, and charged to no context. */
+static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_ticks,
+                                        uint64_t ticks_at_entry)
 {
     struct trigger_charge charge = {t->clock.multiple, owed_take(t)};
     if (t->clock.spent) {
@@ -285,7 +288,8 @@ static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_tic
     account_enter_as(t);
     if (t->account.set_ticks)
         account_latency_as(t, t->clock.base, ticks_at_entry);
-    if (ticks_to_ns(passed_ticks) < t->clock.period + t->clock.period / 2 || guest.process->exclude_kernel)
+    if (ticks_to_ns(passed_ticks) < t->clock.period + t->clock.period / 2 ||
+        guest.process->exclude_kernel)
         return charge;
     uint64_t now = clock_now_as(t);
     uint64_t mean = t->clock.mean * t->clock.multiple; /* not the period, which may be very short */
@@ -296,8 +300,8 @@ static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_tic
     return charge;
 }
 
-/* When the period of a software event is set, the kernel forgets what is left of the current one, and
- * the event's next occurrence is an overflow: premature, no sample. */
+/* When the period of a software event is set, the kernel forgets what is left of the current one,
+ * and the event's next occurrence is an overflow: premature, no sample. */
 static struct trigger_charge charge_events(struct rt_thread *t)
 {
     uint64_t now = clock_now_as(t);
@@ -314,7 +318,8 @@ static struct trigger_charge charge_events(struct rt_thread *t)
     return (struct trigger_charge){periods * t->clock.multiple, owed_take(t)};
 }
 
-/* Where only user mode is seen, nothing has expired in the kernel since the period was renewed last. */
+/* Where only user mode is seen, nothing has expired in the kernel since the period was renewed
+ * last. */
 static uint64_t rest_at(struct rt_thread *t, uint64_t now)
 {
     bool unseen = guest.process->exclude_kernel;
@@ -323,7 +328,8 @@ static uint64_t rest_at(struct rt_thread *t, uint64_t now)
         return owed_take(t);
     }
     uint64_t last = unseen ? t->clock.mean * t->clock.multiple : 0;
-    if (t->clock.trigger == TRIGGER_CPU && t->clock.age == RT_NEW && !unseen && now >= t->clock.base + t->clock.drawn) {
+    if (t->clock.trigger == TRIGGER_CPU && t->clock.age == RT_NEW && !unseen &&
+        now >= t->clock.base + t->clock.drawn) {
         t->clock.owed += t->clock.mean * t->clock.multiple; /* it ended before its signal came */
         t->clock.base = now;
         t->clock.age = RT_OLD;
@@ -353,7 +359,8 @@ uint64_t trigger_rest_of_as(struct rt_thread *t, uint64_t cpu_ns)
     return rest_at(t, cpu_ns);
 }
 
-/* Of the thread's CPU time since the last sample's period expired. Of other triggers, and in a sandbox, it is not known. */
+/* Of the thread's CPU time since the last sample's period expired. Of other triggers, and in a
+ * sandbox, it is not known. */
 static uint64_t cpu_since(const struct rt_thread *t)
 {
     if (t->clock.trigger != TRIGGER_CPU || rt_quiet_as())
@@ -362,8 +369,8 @@ static uint64_t cpu_since(const struct rt_thread *t)
     return now > t->clock.base ? now - t->clock.base : 0;
 }
 
-/* Where much time has passed the thread may have been preempted: then its CPU clock tells. A period that the program has
- * blocked has passed on it. */
+/* Where much time has passed the thread may have been preempted: then its CPU clock tells. A period
+ * that the program has blocked has passed on it. */
 bool trigger_was_just_now_as(const struct rt_thread *t, uint64_t ticks)
 {
     return ticks_to_ns(ticks - t->clock.last_ticks - t->account.last_cost) < 1000 * PREEMPTED_US ||
@@ -373,7 +380,8 @@ bool trigger_was_just_now_as(const struct rt_thread *t, uint64_t ticks)
 bool trigger_was_short_as(const struct rt_thread *t, uint64_t ticks)
 {
     return t->clock.trigger == TRIGGER_CPU &&
-           (ticks_to_ns(ticks - t->clock.last_ticks) < t->clock.period / 2 || cpu_since(t) < t->clock.period / 2);
+           (ticks_to_ns(ticks - t->clock.last_ticks) < t->clock.period / 2 ||
+            cpu_since(t) < t->clock.period / 2);
 }
 
 bool trigger_is_again_as(struct rt_thread *t, uint64_t ticks)
@@ -408,25 +416,27 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
     return charge;
 }
 
-/* The share that triggers may cost, in parts per million. There is always one: a handler that takes longer than the
- * period must not stop the program altogether. */
+/* The share that triggers may cost, in parts per million. There is always one: a handler that takes
+ * longer than the period must not stop the program altogether. */
 static uint64_t limit_ppm(const struct rt_thread *t)
 {
     uint64_t ppm = t->clock.bound_ppm;
     return rt.config->budget_ppm && rt.carrier->trigger_ppm ? rt.carrier->trigger_ppm(ppm) : ppm;
 }
 
-/* Doubles or halves the mean period so that what the window cost stays inside the budget. Switches of threads are in it, too,
- * but fewer samples make none of them cheaper (ticks.c does): half of the budget is for samples in any case. A window
- * is as long as the period drawn for it; its cost is set against the mean period, or a short draw
- * would halve the rate of a program that is inside its budget on average. */
+/* Doubles or halves the mean period so that what the window cost stays inside the budget. Switches
+ * of threads are in it, too, but fewer samples make none of them cheaper (ticks.c does): half of
+ * the budget is for samples in any case. A window is as long as the period drawn for it; its cost
+ * is set against the mean period, or a short draw would halve the rate of a program that is inside
+ * its budget on average. */
 static void budget_look(struct rt_thread *t)
 {
     const struct spool_thread *r = t->record;
     uint64_t cpu = thread_cpu_note_as(t);
     uint64_t cpu_spent = cpu - t->clock.window_cpu_ns;
     uint64_t deliveries = r->deliveries - t->clock.window_deliveries;
-    uint64_t ours = ticks_to_ns(r->cost_ticks - t->clock.window_cost_ticks) + r->delivered_ns - t->clock.window_delivered_ns;
+    uint64_t ours = ticks_to_ns(r->cost_ticks - t->clock.window_cost_ticks) + r->delivered_ns -
+                    t->clock.window_delivered_ns;
     uint64_t switched = r->switched_ns - t->clock.window_switched_ns;
     if (rt.carrier->trigger_ns)
         ours += deliveries * rt.carrier->trigger_ns();
@@ -438,7 +448,8 @@ static void budget_look(struct rt_thread *t)
     allowed = switched < allowed / 2 ? allowed - switched : allowed / 2;
     if (ours > allowed && t->clock.multiple < MULTIPLE_MAX)
         t->clock.multiple *= 2;
-    else if (ours < allowed / 20 * 9 && t->clock.multiple > 1) /* twice that still fits, with a margin */
+    else if (ours < allowed / 20 * 9 &&
+             t->clock.multiple > 1) /* twice that still fits, with a margin */
         t->clock.multiple /= 2;
     if (t->clock.multiple > 1 && t->clock.multiple > t->record->stretched)
         t->record->stretched = t->clock.multiple;
@@ -478,7 +489,8 @@ static void period_renew(struct rt_thread *t)
     uint64_t old = t->clock.period;
     if (t->clock.trigger == TRIGGER_CPU && t->timer < 0) {
         uint64_t now = clock_now_as(t);
-        uint64_t unseen = now > t->clock.base ? (now - t->clock.base) / old : 0, missed = unseen * old;
+        uint64_t unseen = now > t->clock.base ? (now - t->clock.base) / old : 0,
+                 missed = unseen * old;
         account_unseen_as(t, unseen);
         uint64_t ours = account_so_far_as(t, t->clock.last_ticks);
         t->clock.owed += missed > ours ? missed - ours : 0;
@@ -517,7 +529,8 @@ void trigger_fix_as(struct rt_thread *t)
     t->clock.age = RT_OLD;
     t->clock.period = mean;
     period_set_as(t, mean);
-    if (!t->clock.once || t->paused) /* who resumes it starts it for one expiration, which leads to the next */
+    /* who resumes it starts it for one expiration, which leads to the next */
+    if (!t->clock.once || t->paused)
         return;
     if (!at_ticks(t))
         perf_go_on_as(t);
@@ -547,7 +560,8 @@ void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
      * are preempted. */
     if (++t->clock.slow < SLOW_SAMPLES)
         return;
-    while (ticks_to_ns(cost) * 4 > t->clock.mean * t->clock.multiple && t->clock.multiple < MULTIPLE_MAX)
+    while (ticks_to_ns(cost) * 4 > t->clock.mean * t->clock.multiple &&
+           t->clock.multiple < MULTIPLE_MAX)
         t->clock.multiple *= 2;
     period_renew(t);
 }

@@ -75,7 +75,8 @@ static void thread_discover(ucontext_t *u)
     if (was_there)
         t->cpu_seen = t->clock.window_cpu_ns; /* what it used before is not ours to report */
     if (was_there && rt.config->trigger == TRIGGER_WALL)
-        t->clock.base = guest.process->start_ns; /* it has waited since we came: its next sample says where */
+        t->clock.base =
+            guest.process->start_ns; /* it has waited since we came: its next sample says where */
 }
 
 /* True if the signal is one of ours: then *value names the thread. */
@@ -103,9 +104,10 @@ bool handler_is_ours(const siginfo_t *info)
     return signal_ours(info, &value, &late, &overrun);
 }
 
-/* Bytes of stack that are left below the kernel's frame, where the handler is not on a stack of ours: of an alternate stack, whose end nothing guards, or
- * of the thread's own, where a program may be at the very end of what it is allowed (ruby touches all of it
- * when it starts). Its bounds are known but for what libc has put above the first frame. */
+/* Bytes of stack that are left below the kernel's frame, where the handler is not on a stack of
+ * ours: of an alternate stack, whose end nothing guards, or of the thread's own, where a program
+ * may be at the very end of what it is allowed (ruby touches all of it when it starts). Its bounds
+ * are known but for what libc has put above the first frame. */
 static uint64_t stack_left(const struct rt_thread *t, const ucontext_t *u)
 {
     enum { ABOVE = 8192 };
@@ -124,19 +126,21 @@ static bool same_place(const struct rt_thread *t, const struct unwind_regs *r)
     return r->r[UNWIND_RIP] == t->delivery.last_pc && r->r[UNWIND_RSP] == t->delivery.last_sp;
 }
 
-/* A sample of another trigger was taken as the period expired. It is the program's, which it has gone through for the most
- * part; but of single events the sample has made this one. */
+/* A sample of another trigger was taken as the period expired. It is the program's, which it has
+ * gone through for the most part; but of single events the sample has made this one. */
 static enum drop_reason waited_reason(const struct rt_thread *t)
 {
     return trigger_is_time(t->clock.trigger) || t->clock.mean > 1 ? DROP_COUNT : DROP_NESTED;
 }
 
-/* Whether a signal that had been blocked is a sample, or why not. If it comes where the last sample was, and right
- * after it, our own handler had blocked it, and the period may still be the program's: it expired in the kernel after the
- * last one. Elapsed time was spent there in any case: the thread was preempted in our handler, and the program's code did not
- * go on. libc blocks it in the function that unblocks it: it belongs there. Where we are attached the program may
- * have blocked it so, for any time. */
-static enum drop_reason late_reason(const struct rt_thread *t, const struct unwind_regs *r, uint64_t ticks)
+/* Whether a signal that had been blocked is a sample, or why not. If it comes where the last sample
+ * was, and right after it, our own handler had blocked it, and the period may still be the
+ * program's: it expired in the kernel after the last one. Elapsed time was spent there in any case:
+ * the thread was preempted in our handler, and the program's code did not go on. libc blocks it in
+ * the function that unblocks it: it belongs there. Where we are attached the program may have
+ * blocked it so, for any time. */
+static enum drop_reason late_reason(const struct rt_thread *t, const struct unwind_regs *r,
+                                    uint64_t ticks)
 {
     if (t->delivery.unmasking || (same_place(t, r) && turn_was_since_as(t)))
         return waited_reason(t);
@@ -147,9 +151,10 @@ static enum drop_reason late_reason(const struct rt_thread *t, const struct unwi
     return !rt.attached && signals_unblocked_by_libc_as(r->r[UNWIND_RIP]) ? DROP_COUNT : DROP_LATE;
 }
 
-/* A thread that is traced stops at each signal, and, with strace, where the handler returns. To the wall trigger that is an event,
- * whose signal comes before the program has executed anything: it would be all that happens. One that came while the handler
- * ran is one that had to wait; that happens in a row, at one place, to hardly anybody else. */
+/* A thread that is traced stops at each signal, and, with strace, where the handler returns. To the
+ * wall trigger that is an event, whose signal comes before the program has executed anything: it
+ * would be all that happens. One that came while the handler ran is one that had to wait; that
+ * happens in a row, at one place, to hardly anybody else. */
 static bool is_stopping(struct rt_thread *t, const struct unwind_regs *r, bool late)
 {
     enum { LEAST = 8 };
@@ -160,7 +165,8 @@ static bool is_stopping(struct rt_thread *t, const struct unwind_regs *r, bool l
         return false;
     }
     t->delivery.stops += late;
-    return late && t->delivery.stops >= LEAST && !(t->delivery.stops & (t->delivery.stops - 1)) && !rt_quiet_as() && traced_as();
+    return late && t->delivery.stops >= LEAST && !(t->delivery.stops & (t->delivery.stops - 1)) &&
+           !rt_quiet_as() && traced_as();
 }
 
 static void samples_end(struct rt_thread *t)
@@ -174,8 +180,8 @@ static void samples_end(struct rt_thread *t)
 }
 
 /* The thread is busy meanwhile. True if the carrier is to take it. */
-static inline __attribute__((always_inline)) bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, bool late,
-                   uint64_t overrun)
+static inline __attribute__((always_inline)) bool
+sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, bool late, uint64_t overrun)
 {
     struct unwind_regs regs;
     t->record->deliveries++;
@@ -184,7 +190,8 @@ static inline __attribute__((always_inline)) bool sample(struct rt_thread *t, co
         trigger_finish_as(t, ticks);
         return false;
     }
-    if (regs.r[UNWIND_RCX] == regs.r[UNWIND_RIP]) /* at the end of a system call, in which its period may have expired long ago */
+    /* at the end of a system call, in which its period may have expired long ago */
+    if (regs.r[UNWIND_RCX] == regs.r[UNWIND_RIP])
         t->account.set_ticks = 0;
     enum drop_reason drop = late ? late_reason(t, &regs, ticks) : DROP_COUNT;
     struct trigger_charge charge = trigger_charge_as(t, ticks, overrun);
@@ -204,7 +211,8 @@ static inline __attribute__((always_inline)) bool sample(struct rt_thread *t, co
     return taken;
 }
 
-/* False: it is busy already, in this very thread, or another one has it for a moment as the process ends. */
+/* False: it is busy already, in this very thread, or another one has it for a moment as the process
+ * ends. */
 static inline __attribute__((always_inline)) bool busy_begin(struct rt_thread *t)
 {
     return !__atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE);
@@ -215,9 +223,10 @@ static inline __attribute__((always_inline)) void busy_end(struct rt_thread *t)
     __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
 }
 
-/* True if the carrier is to take the interrupted context. `held`: the caller has made the thread busy. Part of
- * delivery_take: with one trigger there is no further call. */
-static inline __attribute__((always_inline)) bool signal_take(struct rt_thread *t, uint32_t slot, ucontext_t *u, uint64_t ticks,
+/* True if the carrier is to take the interrupted context. `held`: the caller has made the thread
+ * busy. Part of delivery_take: with one trigger there is no further call. */
+static inline __attribute__((always_inline)) bool signal_take(struct rt_thread *t, uint32_t slot,
+                                                              ucontext_t *u, uint64_t ticks,
                         bool late, uint64_t overrun, bool held)
 {
     bool taken = false;
@@ -232,7 +241,8 @@ static inline __attribute__((always_inline)) bool signal_take(struct rt_thread *
     } else if (stack_left(t, u) < STACK_LEAST) {
         if (t)
             trigger_again_as(t);
-        __atomic_fetch_add(t ? &t->record->drops[DROP_NO_STACK] : &guest.process->drops[DROP_NO_STACK],
+        __atomic_fetch_add(t ? &t->record->drops[DROP_NO_STACK]
+                             : &guest.process->drops[DROP_NO_STACK],
                            1, __ATOMIC_RELAXED);
     } else if (slot == RT_SLOT_DISCOVERY) {
         thread_discover(u);
@@ -249,8 +259,8 @@ static inline __attribute__((always_inline)) bool signal_take(struct rt_thread *
     return taken;
 }
 
-/* The carrier stops this thread. The one that it saw in futex(wait) may have been in another call when the
- * queued signal came. */
+/* The carrier stops this thread. The one that it saw in futex(wait) may have been in another call
+ * when the queued signal came. */
 static void stop_signal(struct rt_thread *t, const siginfo_t *info, ucontext_t *u)
 {
     if (!rt_quiet_as() && info->si_code == SI_QUEUE)
@@ -271,8 +281,9 @@ struct delivery {
     bool late;
 };
 
-/* The signal of a trigger after the first, which counts until its sample is over: the thread is busy all that time, or another
- * thread that notes what this one has used would find the wrong clock and record. */
+/* The signal of a trigger after the first, which counts until its sample is over: the thread is
+ * busy all that time, or another thread that notes what this one has used would find the wrong
+ * clock and record. */
 static __attribute__((noinline)) void other_signal(struct rt_thread *t, const struct delivery *d)
 {
     uint32_t which = (d->slot & RT_WHICH_MASK) >> RT_WHICH_SHIFT;
@@ -316,7 +327,8 @@ static void delivery_take(void *argument)
     sandbox_out_as(t, inside);
 }
 
-/* Where the kernel has not put the frame on our stack, it is the program's stack, which may end here. */
+/* Where the kernel has not put the frame on our stack, it is the program's stack, which may end
+ * here. */
 SAMPLE_PATH
 void handler_as(int signal, siginfo_t *info, void *context)
 {

@@ -26,7 +26,8 @@ void perf_go_on_as(const struct rt_thread *t);
 /* Makes `period` the length of all coming periods. */
 void perf_set_period_as(struct rt_thread *t, uint64_t period);
 void timer_set_period_as(const struct rt_thread *t, uint64_t period); /* 0: it stops */
-/* Somebody else finds threads: the seekers' events are closed, but which threads were there stays known. */
+/* Somebody else finds threads: the seekers' events are closed, but which threads were there stays
+ * known. */
 void seek_yield_as(void);
 /* A discovery event on another thread, disabled. Negative errno on failure. */
 int perf_seek_open(int32_t tid, uint64_t period);
@@ -40,17 +41,17 @@ uint64_t clock_now_as(const struct rt_thread *t);
 void clock_start_as(struct rt_thread *t);
 /* The clock goes on by another mechanism. */
 void clock_turn_as(struct rt_thread *t);
-/* Threads that nobody knows, where there are no perf events (scan.c): from the first call on; at each sample; when samples
- * end; in a fork child. */
+/* Threads that nobody knows, where there are no perf events (scan.c): from the first call on; at
+ * each sample; when samples end; in a fork child. */
 void scan_begin_as(void);
 void scan_look_as(uint64_t now_ticks);
 void scan_end_as(void);
 void scan_fork_child_as(void);
 /* A timer that sends ticks of discovery to a thread of this process. Negative errno on failure. */
 int timer_discover_as(int32_t tid);
-/* What samples cost (account.c): at the thread's begin; when the event has been set; at the first sample after that, whose
- * period has ended at a known time of its CPU clock; at the end of each, returns the ticks that it took; for switches while an
- * event counts the thread's time. */
+/* What samples cost (account.c): at the thread's begin; when the event has been set; at the first
+ * sample after that, whose period has ended at a known time of its CPU clock; at the end of each,
+ * returns the ticks that it took; for switches while an event counts the thread's time. */
 void account_begin_as(struct rt_thread *t);
 void account_set_as(struct rt_thread *t);
 void account_latency_as(struct rt_thread *t, uint64_t expiry_cpu_ns, uint64_t ticks_at_entry);
@@ -60,7 +61,8 @@ uint64_t account_finish_as(struct rt_thread *t, uint64_t ticks_at_entry);
 uint64_t account_so_far_as(struct rt_thread *t, uint64_t ticks_at_entry);
 /* At the end of a sample in a call of the program's, which no signal delivered. */
 uint64_t account_call_as(struct rt_thread *t, uint64_t ticks_at_entry);
-/* The thread has used so much CPU time since its window began: samples cannot have cost more. Returns what they cost. */
+/* The thread has used so much CPU time since its window began: samples cannot have cost more.
+ * Returns what they cost. */
 uint64_t account_bound_as(struct rt_thread *t, uint64_t cpu_ns);
 void account_switches_as(struct rt_thread *t, struct rt_switches s);
 /* So many periods have expired that no signal has come of. */
@@ -70,8 +72,8 @@ uint64_t account_price_as(const struct rt_thread *t);
 /* Threads that switch often (ticks.c): at arming; at each sample, so long after the one before. */
 void ticks_arm_as(struct rt_thread *t);
 void ticks_look_as(struct rt_thread *t, uint64_t passed_ns);
-/* Threads that end soon (ticks.c): a thread whose first period is drawn begins with a timer, and needs no event; it has lived so long
- * when it ends. */
+/* Threads that end soon (ticks.c): a thread whose first period is drawn begins with a timer, and
+ * needs no event; it has lived so long when it ends. */
 bool ticks_begin_with_as(struct rt_thread *t);
 void ticks_lived_as(const struct rt_thread *t, uint64_t cpu_ns);
 uint64_t clock_draw_as(struct rt_thread *t);

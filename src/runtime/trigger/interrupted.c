@@ -30,8 +30,9 @@ static bool fails_with_eintr(const greg_t *r)
     return r[REG_RAX] == -EINTR && r[REG_RCX] == r[REG_RIP];
 }
 
-/* The calls that the kernel restarts after a handler with SA_RESTART. The registers of a context that
- * is about to make the same call once more may look the same: then EINTR is as right, for these. */
+/* The calls that the kernel restarts after a handler with SA_RESTART. The registers of a context
+ * that is about to make the same call once more may look the same: then EINTR is as right, for
+ * these. */
 static bool may_restart(greg_t number)
 {
     static const uint16_t calls[] = {
@@ -80,9 +81,10 @@ static enum delivered first_handler(uint64_t signals)
 static bool readable(uint64_t address, unsigned n)
 {
     enum { NO_HOW = -1 };
-    return sys_call6_as(SYS_rt_sigprocmask, NO_HOW, (long)address, 0, sizeof(uint64_t), 0, 0) != -EFAULT &&
-           sys_call6_as(SYS_rt_sigprocmask, NO_HOW, (long)(address + n - sizeof(uint64_t)), 0, sizeof(uint64_t),
-                        0, 0) != -EFAULT;
+    return sys_call6_as(SYS_rt_sigprocmask, NO_HOW, (long)address, 0, sizeof(uint64_t), 0, 0) !=
+               -EFAULT &&
+           sys_call6_as(SYS_rt_sigprocmask, NO_HOW, (long)(address + n - sizeof(uint64_t)), 0,
+                        sizeof(uint64_t), 0, 0) != -EFAULT;
 }
 
 static bool same(const uint8_t *code, const uint8_t *pattern, unsigned n)
@@ -129,8 +131,8 @@ static int number_from_caller(uint64_t after, uint64_t rsp)
     return -1;
 }
 
-/* The number of the system call before rip; -1: not known. The kernel overwrites it with the result; it is
- * told by the code:
+/* The number of the system call before rip; -1: not known. The kernel overwrites it with the
+ * result; it is told by the code:
  *
  *     b8 number             mov $number, %eax          most
  *     0f 05                 syscall
@@ -157,7 +159,8 @@ static int number_before(const greg_t *r)
         return *(const int *)(rsp + (uint64_t)(int8_t)code[4]);
     code = (const uint8_t *)rip - sizeof cancellable;
     if (readable((uint64_t)code, sizeof cancellable) && same(code, cancellable, sizeof cancellable))
-        return number_from_caller(trampoline_true_as(*(const uint64_t *)rsp), rsp + sizeof(uint64_t));
+        return number_from_caller(trampoline_true_as(*(const uint64_t *)rsp),
+                                  rsp + sizeof(uint64_t));
     return -1;
 }
 
@@ -204,8 +207,9 @@ void interrupted_repair_as(ucontext_t *u)
     if (!mask)
         return;
     uint64_t pending = pending_now();
-    /* Made again, the call at once finds the signal that its own mask lets through; one that is ignored is gone then, and the call
-     * goes on. Only then: a context that the program's own handler has just returned to looks the same. */
+    /* Made again, the call at once finds the signal that its own mask lets through; one that is
+     * ignored is gone then, and the call goes on. Only then: a context that the program's own
+     * handler has just returned to looks the same. */
     if (first_handler(pending & ~mask_of(u)) == NO_HANDLER && pending & ~*mask) {
         r[REG_RAX] = number;
         r[REG_RIP] -= SYSCALL_BYTES;

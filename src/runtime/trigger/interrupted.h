@@ -21,8 +21,8 @@ void interrupted_repair_as(ucontext_t *u);
  * lets the call fail with EINTR. */
 void interrupted_end_as(ucontext_t *u);
 
-/* For a signal that is ours alone, and that was meant for another call: one that has failed with EINTR for
- * it is made again. */
+/* For a signal that is ours alone, and that was meant for another call: one that has failed with
+ * EINTR for it is made again. */
 void interrupted_again_as(ucontext_t *u);
 
 #endif

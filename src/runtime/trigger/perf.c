@@ -23,7 +23,8 @@ static int lowest_fd = FD_BASE; /* atomic; only ever lowered after the first arm
 static uint32_t limit_lock;     /* the tid of the thread that holds it, or 0 */
 static int discovery_fd = -1;
 
-static void event_attributes(struct perf_event_attr *a, bool exclude_kernel, uint32_t slot, uint32_t which)
+static void event_attributes(struct perf_event_attr *a, bool exclude_kernel, uint32_t slot,
+                             uint32_t which)
 {
     struct spool_trigger trigger = spool_trigger_at(rt.config, which);
     uint8_t *byte = (uint8_t *)a;
@@ -57,7 +58,8 @@ static void limit_restore(const struct rlimit64 *limit, const struct rlimit64 *r
 }
 
 /* Opens an event on the thread `what` (0: the calling one), or takes the descriptor `what` if a is
- * NULL, and moves the descriptor out of the program's range. Negative errno on failure. Whoever calls it holds the lock. */
+ * NULL, and moves the descriptor out of the program's range. Negative errno on failure. Whoever
+ * calls it holds the lock. */
 static int event_open_high(struct perf_event_attr *a, int32_t what)
 {
     struct rlimit64 limit = {0, 0};
@@ -86,8 +88,9 @@ static int event_open_high(struct perf_event_attr *a, int32_t what)
     return fd;
 }
 
-/* False if this handler has interrupted its own thread in there. Others are waited for: whoever has been preempted there
- * has others before it on its processor, so that yielding this one is not enough. */
+/* False if this handler has interrupted its own thread in there. Others are waited for: whoever has
+ * been preempted there has others before it on its processor, so that yielding this one is not
+ * enough. */
 static bool limit_lock_as(void)
 {
     enum { YIELDS = 100, PAUSES = 500 };
@@ -95,7 +98,8 @@ static bool limit_lock_as(void)
     uint32_t self = (uint32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     for (int tries = 0; tries < YIELDS + PAUSES; tries++) {
         uint32_t holder = 0;
-        if (__atomic_compare_exchange_n(&limit_lock, &holder, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        if (__atomic_compare_exchange_n(&limit_lock, &holder, self, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED))
             return true;
         if (holder == self)
             return false;
@@ -139,8 +143,9 @@ static void discovery_attributes(struct perf_event_attr *a, uint64_t period)
     a->inherit_thread = 1;
 }
 
-/* The process has fewer privileges than the collector, or has dropped those that it had: then an event without the kernel's
- * part is still to be had. Of time that is waited, and of switches, that would be nothing. */
+/* The process has fewer privileges than the collector, or has dropped those that it had: then an
+ * event without the kernel's part is still to be had. Of time that is waited, and of switches, that
+ * would be nothing. */
 static bool goes_without_kernel(int fd, uint32_t trigger)
 {
     if (fd != -EACCES || guest.process->exclude_kernel || trigger == TRIGGER_WALL ||
@@ -401,7 +406,8 @@ static void event_start(struct rt_thread *t)
 {
     bool limit = t->clock.once && !t->clock.limited;
     if (t->fd >= 0)
-        sys_call3_as(SYS_ioctl, t->fd, limit ? PERF_EVENT_IOC_REFRESH : PERF_EVENT_IOC_ENABLE, limit);
+        sys_call3_as(SYS_ioctl, t->fd, limit ? PERF_EVENT_IOC_REFRESH : PERF_EVENT_IOC_ENABLE,
+                     limit);
     t->clock.limited = t->clock.once;
 }
 
@@ -466,8 +472,8 @@ void trigger_silence_as(struct rt_thread *t)
     trigger_stop_timer_as(t);
 }
 
-/* Its signals come to every thread: also to one whose alternate stack is too small for them, or that
- * has blocked them for the kernel. */
+/* Its signals come to every thread: also to one whose alternate stack is too small for them, or
+ * that has blocked them for the kernel. */
 static bool discovery_may(void)
 {
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);

@@ -1,8 +1,8 @@
 /* Finding threads that were not made by pthread_create, where there are no perf events.
  *
- * Every RT_DISCOVERY_NS of elapsed time at most, the thread that takes a sample by its timer reads the names of a few of
- * the process's threads. One that nobody knows gets a timer on its own CPU clock; what the timer sends is a tick of
- * discovery, in that thread. */
+ * Every RT_DISCOVERY_NS of elapsed time at most, the thread that takes a sample by its timer reads
+ * the names of a few of the process's threads. One that nobody knows gets a timer on its own CPU
+ * clock; what the timer sends is a tick of discovery, in that thread. */
 #include <fcntl.h>
 
 #include "runtime/attach.h"
@@ -29,7 +29,8 @@ static unsigned threads_read(int32_t tids[CHUNK])
 {
     _Alignas(8) uint8_t names[NAMES_BYTES];
     unsigned count = 0;
-    int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
+    int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/task",
+                               O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
     if (fd < 0)
         return 0;
     sys_call3_as(SYS_lseek, fd, scan.position, 0);
@@ -37,7 +38,8 @@ static unsigned threads_read(int32_t tids[CHUNK])
     if (size <= 0)
         scan.position = 0;
     for (long at = 0; at < size && count < CHUNK;) {
-        const struct directory_entry *n = (const struct directory_entry *)(const void *)(names + at);
+        const struct directory_entry *n =
+            (const struct directory_entry *)(const void *)(names + at);
         tids[count] = directory_number_as(n->name);
         count += tids[count] != 0;
         scan.position = n->offset;
@@ -88,7 +90,8 @@ static void given_look(void)
 {
     for (unsigned i = 0; i < GIVEN_MOST; i++) {
         struct given *g = &scan.given[i];
-        if (g->tid && (sys_call3_as(SYS_tgkill, guest.pid, g->tid, 0) == -ESRCH_NUMBER || thread_find_as(g->tid)))
+        if (g->tid && (sys_call3_as(SYS_tgkill, guest.pid, g->tid, 0) == -ESRCH_NUMBER ||
+                       thread_find_as(g->tid)))
             given_take_back(g);
     }
 }
@@ -115,7 +118,8 @@ void scan_begin_as(void)
 
 void scan_look_as(uint64_t now_ticks)
 {
-    if (!__atomic_load_n(&scan.on, __ATOMIC_ACQUIRE) || now_ticks < __atomic_load_n(&scan.next_ticks, __ATOMIC_RELAXED) ||
+    if (!__atomic_load_n(&scan.on, __ATOMIC_ACQUIRE) ||
+        now_ticks < __atomic_load_n(&scan.next_ticks, __ATOMIC_RELAXED) ||
         __atomic_exchange_n(&scan.busy, 1, __ATOMIC_ACQUIRE))
         return;
     uint64_t pause = spool_header(&guest.spool)->tsc_hz / 1000u * (RT_DISCOVERY_NS / 1000000u);
@@ -127,7 +131,7 @@ void scan_look_as(uint64_t now_ticks)
 void scan_end_as(void)
 {
     if (__atomic_exchange_n(&scan.busy, 1, __ATOMIC_ACQUIRE))
-        return; /* whoever reads goes on with timers that send ticks into a recording that has ended */
+        return; /* whoever reads goes on with timers that send ticks into what has ended */
     for (unsigned i = 0; i < GIVEN_MOST; i++)
         given_take_back(&scan.given[i]);
     __atomic_store_n(&scan.busy, 0, __ATOMIC_RELEASE);

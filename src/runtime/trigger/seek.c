@@ -1,7 +1,7 @@
-/* Finding the threads of a process that runs already: one inherited event on each of them, or where perf events
- * are refused a timer. Its first
- * tick, in the thread itself, is where the thread gets its state and its own trigger; then it slows
- * down to the pace of discovery, for the sake of the threads that its thread will make. */
+/* Finding the threads of a process that runs already: one inherited event on each of them, or where
+ * perf events are refused a timer. Its first tick, in the thread itself, is where the thread gets
+ * its state and its own trigger; then it slows down to the pace of discovery, for the sake of the
+ * threads that its thread will make. */
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
@@ -14,7 +14,8 @@
 #include "sigsafe/sys.h"
 
 /* CPU time until a thread arms itself. Longer than what is left of the collector's call when the
- * calling thread's own seeker is opened: a signal then would come upon an interrupted system call. */
+ * calling thread's own seeker is opened: a signal then would come upon an interrupted system
+ * call. */
 enum { FIRST_TICK_NS = 1000000 };
 
 struct seeker {
@@ -40,7 +41,8 @@ static struct seeker *seeker_find_as(int32_t tid)
 static bool list_grow(void)
 {
     uint32_t capacity = seekers.capacity ? seekers.capacity * 2 : 4096 / sizeof(struct seeker);
-    long address = own_map_as(0, capacity * sizeof(struct seeker), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    long address = own_map_as(0, capacity * sizeof(struct seeker), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1);
     if (sys_failed(address))
         return false;
     struct seeker *list = (struct seeker *)address;
@@ -64,7 +66,8 @@ bool trigger_seek(int32_t tid)
         if (seekers.timers)
             scan_begin_as(); /* for those that begin later */
     }
-    int fd = seekers.timers ? timer_seek_open(tid, FIRST_TICK_NS) : perf_seek_open(tid, FIRST_TICK_NS);
+    int fd =
+        seekers.timers ? timer_seek_open(tid, FIRST_TICK_NS) : perf_seek_open(tid, FIRST_TICK_NS);
     if (fd < 0) {
         if (seekers.timers)
             guest.process->arm_error = (uint32_t)-fd;

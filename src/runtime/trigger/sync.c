@@ -32,8 +32,8 @@ static int64_t draw(struct rt_thread *t, const struct rt_clock *clock)
     return (int64_t)(mean / 2 + clock_random_as(t) % (mean + 1));
 }
 
-/* The first threshold is anywhere within one: so each unit is as likely as any other to be met. Without
- * randomization it is figure 2's, one whole period away. */
+/* The first threshold is anywhere within one: so each unit is as likely as any other to be met.
+ * Without randomization it is figure 2's, one whole period away. */
 void sync_arm_as(struct rt_thread *t)
 {
     uint64_t mean = t->clock.mean;
@@ -46,9 +46,10 @@ void sync_arm_as(struct rt_thread *t)
     way->left = (int64_t)(rt.config->randomize ? 1 + clock_random_as(t) % mean : mean);
 }
 
-/* Periods that the units used up stand for, and the way to the next threshold. Of an event of very many
- * thresholds only the last ones are drawn: the others have their mean. */
-static uint64_t periods_passed(struct rt_thread *t, const struct rt_clock *clock, struct sync_way *way)
+/* Periods that the units used up stand for, and the way to the next threshold. Of an event of very
+ * many thresholds only the last ones are drawn: the others have their mean. */
+static uint64_t periods_passed(struct rt_thread *t, const struct rt_clock *clock,
+                               struct sync_way *way)
 {
     uint64_t periods = 0;
     int64_t mean = (int64_t)(clock->mean * clock->multiple);
@@ -87,12 +88,13 @@ void sync_unmask(struct sync_hold *hold)
         t->delivery.unmasking = false;
 }
 
-/* A thread that we do not know (made by a raw clone, or before we began), or the child of a vfork, that
- * runs with its parent's thread-local storage. */
+/* A thread that we do not know (made by a raw clone, or before we began), or the child of a vfork,
+ * that runs with its parent's thread-local storage. */
 static uint64_t stranger(struct sync_way *way, uint32_t which)
 {
     int64_t period = (int64_t)spool_trigger_at(rt.config, which).period;
-    uint64_t *foreign = which ? &guest.process->foreign[which - 1] : &guest.process->drops[DROP_FOREIGN];
+    uint64_t *foreign =
+        which ? &guest.process->foreign[which - 1] : &guest.process->drops[DROP_FOREIGN];
     if (!way->met) /* its first event: it began with nothing used up */
         way->left += period;
     way->met = true;
@@ -157,8 +159,8 @@ static inline __attribute__((always_inline)) void registers_here(struct unwind_r
                      : "rax", "memory");
 }
 
-/* The runtime's own frames are walked through, but not shown (unwind_image.hidden): the path ends in
- * the caller of the interposed function. */
+/* The runtime's own frames are walked through, but not shown (unwind_image.hidden): the path ends
+ * in the caller of the interposed function. */
 struct cct_node *sync_sample(struct sync_hold *hold, uint64_t weight)
 {
     struct rt_thread *t = hold->thread;
@@ -172,12 +174,13 @@ struct cct_node *sync_sample(struct sync_hold *hold, uint64_t weight)
     return spool_at(&guest.spool, t->counted, sizeof(struct cct_node));
 }
 
-/* As the sampling clock does (clock.c): the thresholds double while the samples cost more than the limit
- * allows, and each then counts twice. */
+/* As the sampling clock does (clock.c): the thresholds double while the samples cost more than the
+ * limit allows, and each then counts twice. */
 static void budget_look(struct rt_thread *t)
 {
     uint64_t cpu = thread_cpu_note_as(t), spent = cpu - t->clock.window_cpu_ns;
-    uint64_t allowed = spent / 1000u * t->clock.bound_ppm / 1000u, ours = account_bound_as(t, spent);
+    uint64_t allowed = spent / 1000u * t->clock.bound_ppm / 1000u,
+             ours = account_bound_as(t, spent);
     t->clock.window_cpu_ns = cpu;
     t->clock.window_cost_ticks = t->record->cost_ticks;
     if (ours > allowed && t->clock.multiple < MULTIPLE_MAX)

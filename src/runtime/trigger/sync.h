@@ -1,25 +1,26 @@
-/* Synchronous triggers: the program's own calls use something up (bytes, waiting time), and each time a
- * threshold is passed the call's path is a sample (csprof paper, section 2.1 and figure 2).
+/* Synchronous triggers: the program's own calls use something up (bytes, waiting time), and each
+ * time a threshold is passed the call's path is a sample (csprof paper, section 2.1 and figure 2).
  *
  *     malloc(300) malloc(500) malloc(900)      thresholds every T = 512 bytes
  *     |---300---|------500------|--------------900-------------|
  *     0              512               1024             1536
  *                     ^ 1 sample        ^ 2 samples      ^     the rest is carried over, per thread
  *
- * An event that passes k thresholds counts k samples, so that an event of s units is k = s / T samples on
- * average, whatever the events before it were. With randomization each threshold is drawn from
- * [T/2, 3T/2], so that allocations in a regular pattern do not always meet the same one.
+ * An event that passes k thresholds counts k samples, so that an event of s units is k = s / T
+ * samples on average, whatever the events before it were. With randomization each threshold is
+ * drawn from [T/2, 3T/2], so that allocations in a regular pattern do not always meet the same one.
  *
- * While the samples cost more than the budget, or without one more than SYNC_BOUND_PPM of the thread's CPU
- * time, the thresholds double, and each stands for as many periods as it was drawn from. A period of one unit is a
- * wish to count exactly: it has no bound of its own.
+ * While the samples cost more than the budget, or without one more than SYNC_BOUND_PPM of the
+ * thread's CPU time, the thresholds double, and each stands for as many periods as it was drawn
+ * from. A period of one unit is a wish to count exactly: it has no bound of its own.
  *
- * The interposed functions of one family (heap, io, locks) are in a library of their own, which holds the
- * whole runtime besides: a recording with another trigger does not have them in the way at all. Where triggers
- * of several families are asked for, a library with all of them is preloaded.
+ * The interposed functions of one family (heap, io, locks) are in a library of their own, which
+ * holds the whole runtime besides: a recording with another trigger does not have them in the way
+ * at all. Where triggers of several families are asked for, a library with all of them is
+ * preloaded.
  *
- * Context: the calling thread, in functions that it calls; signal handlers of the program too, where the
- * interposed function may be called there. No allocation; errno stays as it is.
+ * Context: the calling thread, in functions that it calls; signal handlers of the program too,
+ * where the interposed function may be called there. No allocation; errno stays as it is.
  * Ownership: the state is the thread's. */
 #ifndef PENUMBRA_RUNTIME_TRIGGER_SYNC_H
 #define PENUMBRA_RUNTIME_TRIGGER_SYNC_H
@@ -32,13 +33,15 @@
 /* Of one trigger. */
 struct sync_way {
     int64_t left;   /* units until the next threshold; 0: the thread was never armed */
-    uint64_t worth; /* periods that the next threshold stands for: as many as lie before it, on average */
+    /* periods that the next threshold stands for: as many as lie before it, on average */
+    uint64_t worth;
     bool met;       /* `left` counts from a threshold */
 };
 enum { SYNC_KINDS = TRIGGER_LOCK_WAIT - TRIGGER_MALLOC + 1 };
 struct sync_local {
     struct sync_way ways[SYNC_KINDS];
-    uint64_t calls; /* of the innermost functions that give memory: tells whether one called another */
+    /* of the innermost functions that give memory: tells whether one called another */
+    uint64_t calls;
 };
 extern _Thread_local struct sync_local sync_local __attribute__((tls_model("initial-exec")));
 
@@ -58,7 +61,8 @@ static inline bool sync_wants(enum trigger_kind trigger)
     return spool_trigger_find(rt.config, trigger) != UINT32_MAX;
 }
 
-/* A sample in progress: the thread, with its signals blocked so that nothing can leave it half done. */
+/* A sample in progress: the thread, with its signals blocked so that nothing can leave it half
+ * done. */
 struct sync_hold {
     struct rt_thread *thread;
     uint64_t mask;  /* of signals, before */
@@ -68,10 +72,11 @@ struct sync_hold {
     bool masked;
 };
 
-/* Begins a sample after sync_due. Returns its weight, 0 if there is none to take; then there is nothing
- * to leave. What is not taken is counted by its reason. */
+/* Begins a sample after sync_due. Returns its weight, 0 if there is none to take; then there is
+ * nothing to leave. What is not taken is counted by its reason. */
 uint64_t sync_enter(struct sync_hold *hold, enum trigger_kind trigger);
-/* The current call path, from the first frame outside the runtime. Returns its node; NULL: dropped. */
+/* The current call path, from the first frame outside the runtime. Returns its node; NULL:
+ * dropped. */
 struct cct_node *sync_sample(struct sync_hold *hold, uint64_t weight);
 /* Accounts for the time, and gives the signals back. */
 void sync_leave(struct sync_hold *hold);

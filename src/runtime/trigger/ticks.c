@@ -1,30 +1,34 @@
 /* Threads that switch often are sampled at the kernel's ticks.
  *
- * A perf event that counts time is stopped and started at every context switch of its thread, and the processor's
- * timer is programmed each time: some microseconds, more on virtual machines. A timer on the thread's CPU clock costs
- * nothing there, but expires at kernel ticks only, 100 to 1000 times a second:
+ * A perf event that counts time is stopped and started at every context switch of its thread, and
+ * the processor's timer is programmed each time: some microseconds, more on virtual machines. A
+ * timer on the thread's CPU clock costs nothing there, but expires at kernel ticks only, 100 to
+ * 1000 times a second:
  *
  *     event ──── switches take more than 0.5% of the CPU time ─────────────────────> timer
  *     event <─── less than a quarter of that would, `patience` looks in a row ────── timer
  *
- * That is for switches in which the thread waits. Where it is preempted, it competes for the processor with others, which
- * ends when they do; so it takes PREEMPTED as many of those.
+ * That is for switches in which the thread waits. Where it is preempted, it competes for the
+ * processor with others, which ends when they do; so it takes PREEMPTED as many of those.
  *
  * Bursts and shadows keep their events: what comes at a tick may come in the middle of one.
  *
- * Each look costs a system call. A thread that has the processor to itself while its event runs down is not looked at.
- * Threads that end soon begin with a timer where they would not live to see their event expire: to make an event and to close it
- * takes longer than they do. Each thread draws when its first period ends, anywhere within a period (clock.c):
+ * Each look costs a system call. A thread that has the processor to itself while its event runs
+ * down is not looked at. Threads that end soon begin with a timer where they would not live to see
+ * their event expire: to make an event and to close it takes longer than they do. Each thread draws
+ * when its first period ends, anywhere within a period (clock.c):
  *
  *     0          BRIEF_NS                                     a period
  *     |── event ──|─────────────── timer ─────────────────────|      if BRIEF_LEAST threads before it ended by BRIEF_NS
  *     |──────────────────────── event ────────────────────────|      else
  *
- * A thread that lives on gets its first sample at the next tick, and then, as any thread with a timer, an event. One that ends
- * before it, behind the drawn moment, is charged a period to no context: each thread has a sample as often as its time says.
+ * A thread that lives on gets its first sample at the next tick, and then, as any thread with a
+ * timer, an event. One that ends before it, behind the drawn moment, is charged a period to no
+ * context: each thread has a sample as often as its time says.
  *
- * An event that does not run costs half as much, so the thread's is closed, and so is the process's discovery event,
- * which every thread has inherited (the collector finds threads from then on: collector/record_discover.h). */
+ * An event that does not run costs half as much, so the thread's is closed, and so is the process's
+ * discovery event, which every thread has inherited (the collector finds threads from then on:
+ * collector/record_discover.h). */
 #include <sys/resource.h>
 
 #include "runtime/carrier/carrier.h"
@@ -47,7 +51,8 @@ enum {
     BRIEF_MOST = 64,
 };
 
-static uint32_t brief; /* atomic: threads in a row that have ended by BRIEF_NS; each other one halves it */
+/* atomic: threads in a row that have ended by BRIEF_NS; each other one halves it */
+static uint32_t brief;
 
 /* Of the calling thread since it began. */
 static struct rt_switches switches_now(void)
@@ -132,7 +137,8 @@ void trigger_last_as(struct rt_thread *t)
     if (t->fd < 0 || t->clock.trigger != TRIGGER_CPU || rt_quiet_as())
         return;
     struct rt_switches now = switches_now();
-    account_switches_as(t, (struct rt_switches){now.waits - t->switches.waits, now.preempted - t->switches.preempted});
+    account_switches_as(t, (struct rt_switches){now.waits - t->switches.waits,
+                                                now.preempted - t->switches.preempted});
     t->switches = now;
 }
 
@@ -152,11 +158,12 @@ static bool is_due(struct rt_thread *t, uint64_t passed_ns)
 
 void ticks_look_as(struct rt_thread *t, uint64_t passed_ns)
 {
-    if (t->clock.trigger != TRIGGER_CPU || guest.process->mechanism != MECHANISM_PERF || rt.carrier->translates ||
-        !is_due(t, passed_ns))
+    if (t->clock.trigger != TRIGGER_CPU || guest.process->mechanism != MECHANISM_PERF ||
+        rt.carrier->translates || !is_due(t, passed_ns))
         return;
     struct rt_switches now = switches_now();
-    uint64_t waits = now.waits - t->switches.waits, preempted = now.preempted - t->switches.preempted;
+    uint64_t waits = now.waits - t->switches.waits,
+             preempted = now.preempted - t->switches.preempted;
     uint64_t seen = waits + preempted / PREEMPTED;
     uint64_t cpu_ns = t->clock.base > t->switches_cpu_ns ? t->clock.base - t->switches_cpu_ns : 0;
     if (seen < SEEN_LEAST && cpu_ns < LOOK_NS)

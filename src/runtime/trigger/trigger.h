@@ -23,7 +23,8 @@ enum { RT_DISCOVERY_NS = 50000000 };
 
 /* Arms the trigger for the calling thread. On failure the reason is in process->arm_error. */
 bool trigger_arm_as(struct rt_thread *t);
-/* The trigger is set from outside, in a sandbox, with this multiple of the mean period: all of it that needs no system call. */
+/* The trigger is set from outside, in a sandbox, with this multiple of the mean period: all of it
+ * that needs no system call. */
 void trigger_outside_as(struct rt_thread *t, uint64_t multiple);
 /* False: it could not be set in a thread before, nor can it be in this one. */
 bool trigger_allowed_as(void);
@@ -42,8 +43,8 @@ bool trigger_any_armed_as(const struct rt_thread *t);
 void trigger_pause_as(struct rt_thread *t);
 void trigger_resume_as(struct rt_thread *t);
 void trigger_resume_events_as(struct rt_thread *t); /* not its timer */
-/* On: the thread gets one signal with STOP_SLOT, as soon as it has run for 10 us or returns to user mode
- * then; never while it sleeps. Off: none any more, but one that is on its way. */
+/* On: the thread gets one signal with STOP_SLOT, as soon as it has run for 10 us or returns to user
+ * mode then; never while it sleeps. Off: none any more, but one that is on its way. */
 void trigger_stop_thread_as(const struct rt_thread *t, bool on);
 /* Stops all that sends signals to the thread, which may be another one: events, and its timer. */
 void trigger_silence_as(struct rt_thread *t);
@@ -54,8 +55,8 @@ void trigger_discover_as(void);
 void trigger_pause_discovery_as(void);
 void trigger_resume_discovery_as(void);
 /* Attach: an event on a thread that exists, by which it arms itself (seek.c). trigger_seek opens it
- * (once a thread), trigger_seek_start enables all and returns how many there are. _tick: true at the
- * first tick in that thread. _stop: none fires any more. */
+ * (once a thread), trigger_seek_start enables all and returns how many there are. _tick: true at
+ * the first tick in that thread. _stop: none fires any more. */
 bool trigger_seek(int32_t tid);
 uint32_t trigger_seek_start(void);
 bool trigger_seek_tick_as(int32_t tid);
@@ -67,7 +68,8 @@ void trigger_stop_all_as(void);
 void trigger_close_all_as(void);
 /* Moves a descriptor out of the program's range. Negative errno on failure; then fd is closed. */
 int trigger_raise_fd_as(int fd);
-/* In a fork child in a sandbox: closes them as trigger_abandon_as does, or who closes them in the parent would end nothing. */
+/* In a fork child in a sandbox: closes them as trigger_abandon_as does, or who closes them in the
+ * parent would end nothing. */
 void trigger_abandon_all_as(void);
 /* In a fork child: closes the descriptors inherited from the parent's threads. */
 void trigger_fork_child_as(void);
@@ -90,8 +92,8 @@ bool trigger_was_just_now_as(const struct rt_thread *t, uint64_t ticks);
 /* True if less than half of a period of CPU time has passed since the last sample, at whose end the
  * one at hand was pending: most of its period had passed before. */
 bool trigger_was_short_as(const struct rt_thread *t, uint64_t ticks);
-/* For a signal that our own handler had blocked: true, and it is no sample, if the thread's first period, which can be very
- * short, expired again while its only sample was taken. */
+/* For a signal that our own handler had blocked: true, and it is no sample, if the thread's first
+ * period, which can be very short, expired again while its only sample was taken. */
 bool trigger_is_again_as(struct rt_thread *t, uint64_t ticks);
 /* overrun: expirations that the kernel merged into this signal (timers); ticks: the time stamp
  * counter at the handler's entry. */
@@ -101,7 +103,8 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
  * longer than asked for. The first period of a thread is short enough to make up for what the
  * last one loses on average; what a stretched one loses is more. */
 uint64_t trigger_rest_as(struct rt_thread *t);
-/* The same of another thread, which has used so much CPU time and takes no sample now: in the kernel, if that is not seen. */
+/* The same of another thread, which has used so much CPU time and takes no sample now: in the
+ * kernel, if that is not seen. */
 uint64_t trigger_rest_of_as(struct rt_thread *t, uint64_t cpu_ns);
 
 /* The calling thread ends, or its process does: its last switches are accounted. */
@@ -109,18 +112,22 @@ void trigger_last_as(struct rt_thread *t);
 
 /* At the end of a sample: accounts its cost, keeps to the budget, draws the next period. */
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry);
-/* A signal has come that was no sample. True: it is not lost, since the event had stopped with it, and has begun again. */
+/* A signal has come that was no sample. True: it is not lost, since the event had stopped with it,
+ * and has begun again. */
 bool trigger_again_as(struct rt_thread *t);
-/* From now on all periods of the thread, which may be another one, are of the mean length: nobody may set them any more. */
+/* From now on all periods of the thread, which may be another one, are of the mean length: nobody
+ * may set them any more. */
 void trigger_fix_as(struct rt_thread *t);
-/* From now on triggers of the calling thread are `times` as frequent, until the budget is looked at again. */
+/* From now on triggers of the calling thread are `times` as frequent, until the budget is looked at
+ * again. */
 void trigger_hurry_as(struct rt_thread *t, uint32_t times);
-/* A burst that is all cost to the program, being so short, took so many ticks besides. In nanoseconds, as far as that is credible. */
+/* A burst that is all cost to the program, being so short, took so many ticks besides. In
+ * nanoseconds, as far as that is credible. */
 uint64_t trigger_burst_as(struct rt_thread *t, uint64_t ticks);
 /* Nanoseconds that one delivery costs a thread of the process. */
 uint64_t trigger_price_as(void);
-/* So much of its CPU time went to the beginning or the end of its process, of bursts, or of itself. Fewer samples would not
- * save it. */
+/* So much of its CPU time went to the beginning or the end of its process, of bursts, or of itself.
+ * Fewer samples would not save it. */
 void trigger_took_as(struct rt_thread *t, uint64_t cpu_ns);
 
 #endif

@@ -20,14 +20,18 @@ enum { ACCOUNT_LATENCIES = 8 };
 
 /* What a sample costs the thread (trigger/account.c). */
 struct rt_account {
-    uint64_t latency_ns;   /* from a period's end to the handler's beginning, median; 0: not known */
+    /* from a period's end to the handler's beginning, median; 0: not known */
+    uint64_t latency_ns;
     uint32_t latencies[ACCOUNT_LATENCIES], measured; /* the last ones; how many there have been */
     uint64_t entry_cpu_ns; /* the thread's CPU clock at this sample's entry; 0: not read */
-    uint64_t typical;      /* ticks, by that clock, of the last long sample at whose entry it was read; 0: there was none */
+    /* ticks, by that clock, of the last long sample at whose entry it was read; 0: there was
+     * none */
+    uint64_t typical;
     uint32_t turn;         /* samples */
     uint64_t last_cost;    /* ticks that the last sample took, preempted or not */
-    uint64_t set_ticks;    /* time stamp counter where the event has just been set: the next one's latency can be measured;
-                              else 0 */
+    /* time stamp counter where the event has just been set: the next one's latency can be measured;
+     * else 0 */
+    uint64_t set_ticks;
 };
 
 /* The sampling clock of one trigger in one thread (trigger/clock.c). */
@@ -41,19 +45,26 @@ struct rt_clock {
     uint64_t last_ticks;    /* time stamp counter at the last sample */
     uint64_t passed_ns;     /* of elapsed time between the last two samples */
     uint64_t carry;         /* units not yet charged: less than one mean period */
-    uint64_t owed;          /* units that passed unseen, for the next sample to charge to no context */
+    /* units that passed unseen, for the next sample to charge to no context */
+    uint64_t owed;
     uint64_t multiple;      /* mean period now = mean * multiple */
     uint64_t slow;          /* samples in a row that seem to have taken half of a period */
     uint32_t group_left;    /* samples until the period is drawn anew */
     uint32_t group;         /* size of the groups of this pair of draws; 0: none was drawn yet */
     bool premature;         /* this signal is no sample */
     bool mirror;            /* the next draw mirrors this one */
-    bool spent;             /* the period that the event's next signal is for has been charged already */
-    bool once;              /* the event stops when it has expired: its first period is shorter than what a signal takes */
-    bool limited;           /* ... and has been told so since it last expired: a limit that is told again would be added to it */
-    enum { RT_OLD, RT_NEW, RT_SAMPLED } age; /* in its first period; in what comes up to the second sample */
+    /* the period that the event's next signal is for has been charged already */
+    bool spent;
+    /* the event stops when it has expired: its first period is shorter than what a signal takes */
+    bool once;
+    /* ... and has been told so since it last expired: a limit that is told again would be added to
+     * it */
+    bool limited;
+    /* in its first period; in what comes up to the second sample */
+    enum { RT_OLD, RT_NEW, RT_SAMPLED } age;
     /* What the current window began with: CPU time, and the record's counts. */
-    uint64_t window_cpu_ns, window_cost_ticks, window_deliveries, window_delivered_ns, window_switched_ns;
+    uint64_t window_cpu_ns, window_cost_ticks, window_deliveries, window_delivered_ns,
+        window_switched_ns;
 };
 
 /* What a trigger has of a thread while another one counts (trigger/turn.h). */
@@ -63,7 +74,8 @@ struct rt_other {
     struct rt_memo *memo;
     uint32_t phase, memo_depth;
     spool_ref counted;
-    int32_t fd; /* of the trigger after the first that has this number, whichever counts now; or -1 */
+    /* of the trigger after the first that has this number, whichever counts now; or -1 */
+    int32_t fd;
 };
 
 #endif

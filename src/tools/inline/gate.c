@@ -27,7 +27,8 @@
  *      the call, jmp gate
  *   2: jmp   observed                  ; mov   rcx, gs:[slot_hook], first
  *
- * Nothing here can fault but the first access to a window that is mapped when it is counted in: it is made again. */
+ * Nothing here can fault but the first access to a window that is mapped when it is counted in: it
+ * is made again. */
 #include "tools/inline/gate.h"
 
 #include <stddef.h>
@@ -36,9 +37,11 @@
 #include "engine/link.h"
 #include "engine/translate.h"
 
-enum { COLD = 72, COLD_FLAGS = 108 /* they are live */, HOT = 64, SIGN_BYTE = 3, LEFT = 8, ASKED = 12 };
+enum { COLD = 72, COLD_FLAGS = 108 /* they are live */, HOT = 64, SIGN_BYTE = 3, LEFT = 8,
+      ASKED = 12 };
 
-_Static_assert(offsetof(struct counts_gate, left) == LEFT && offsetof(struct counts_gate, asked) == ASKED, "as emitted");
+_Static_assert(offsetof(struct counts_gate, left) == LEFT &&
+               offsetof(struct counts_gate, asked) == ASKED, "as emitted");
 
 /* rcx = 0 unless it is below 0 then. */
 static void take_without_flags(struct emit *to, struct emit_mem left)
@@ -65,8 +68,8 @@ static void restore(struct emit *to, bool spill)
 }
 
 /* Where it is not passed over. */
-static void look_emit(struct translation *x, struct emit *cold, const struct hook *hook, struct emit_mem asked, uint64_t gate,
-                      bool flags, bool spill)
+static void look_emit(struct translation *x, struct emit *cold, const struct hook *hook,
+                      struct emit_mem asked, uint64_t gate, bool flags, bool spill)
 {
     uint8_t *observed;
     if (flags) {
@@ -84,11 +87,13 @@ static void look_emit(struct translation *x, struct emit *cold, const struct hoo
     link_observed_emit_as(x->e, cold, x->number, hook->argument);
 }
 
-static void emit_as(struct translation *x, const struct hook *hook, uint32_t index, struct live live)
+static void emit_as(struct translation *x, const struct hook *hook, uint32_t index,
+                    struct live live)
 {
     bool flags = live.flags & X86_STATUS_FLAGS, spill = flags && live.registers >> X86_RCX & 1;
     struct emit *to = &x->hot, cold = inline_cold_begin(x->e, flags ? COLD_FLAGS : COLD);
-    int32_t at = (int32_t)(ENGINE_T_SIZE + (uint64_t)(uint32_t)hook->argument * sizeof(struct counts_lead));
+    int32_t at =
+        (int32_t)(ENGINE_T_SIZE + (uint64_t)(uint32_t)hook->argument * sizeof(struct counts_lead));
     struct emit_mem left = emit_gs(at + LEFT), asked = emit_gs(at + ASKED);
     (void)index;
     uint64_t gate = emit_here(to), look = emit_here(&cold);

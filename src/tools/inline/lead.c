@@ -17,7 +17,8 @@
  * out: mov   rcx, gs:[slot_hook]       ; else rcx again, the call, jmp on
  *  on:
  *
- * r15, where it is stolen, is looked at in its slot, through r11, in the second way whatever the flags are.
+ * r15, where it is stolen, is looked at in its slot, through r11, in the second way whatever the
+ * flags are.
  *
  * Of vector registers the cold part begins right behind the look at `left`, with rcx as it was:
  *
@@ -26,13 +27,15 @@
  *      je    on                        ; where the flags are live: is ~bits + r11 + 1 0? in rcx, which is in slot A meanwhile
  *      the call, jmp on
  *
- * Nothing here can fault but the first access to a window that is mapped when it is counted in: it is made again. */
+ * Nothing here can fault but the first access to a window that is mapped when it is counted in: it
+ * is made again. */
 #include "tools/inline/lead.h"
 
 #include "engine/inline.h"
 #include "engine/translate.h"
 
-enum { COLD_CALL = 68, COLD_LOOK = 132, COLD_MORE = 192 /* stolen, vector */, HOT = 64, LINE_LEAST = 4, SIGN_BYTE = 7, BITS = 8 };
+enum { COLD_CALL = 68, COLD_LOOK = 132, COLD_MORE = 192 /* stolen, vector */, HOT = 64,
+      LINE_LEAST = 4, SIGN_BYTE = 7, BITS = 8 };
 
 struct look {
     struct emit_mem left, bits;
@@ -54,7 +57,8 @@ static bool is_vector(const struct look *l)
 
 static struct look look_of(const struct engine *e, const struct hook *hook, struct live live)
 {
-    int32_t at = (int32_t)(ENGINE_T_SIZE + (uint64_t)(uint32_t)hook->argument * sizeof(struct counts_lead));
+    int32_t at =
+        (int32_t)(ENGINE_T_SIZE + (uint64_t)(uint32_t)hook->argument * sizeof(struct counts_lead));
     unsigned reg = lead_register(hook->argument);
     return (struct look){
         .left = emit_gs(at), .bits = emit_gs(at + BITS), .reg = reg,
@@ -106,7 +110,8 @@ static void general_store(struct emit *to, const struct look *l)
         emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_SLOT_LINK));
 }
 
-static void call_emit(struct translation *x, struct emit *cold, const struct hook *hook, const struct look *l)
+static void call_emit(struct translation *x, struct emit *cold, const struct hook *hook,
+                      const struct look *l)
 {
     if (!is_vector(l) && has_line(x->e, hook))
         general_store(cold, l);
@@ -115,7 +120,8 @@ static void call_emit(struct translation *x, struct emit *cold, const struct hoo
 }
 
 /* On from here if it is the same, else the call. */
-static void vector_emit(struct translation *x, struct emit *cold, const struct hook *hook, const struct look *l, bool flags)
+static void vector_emit(struct translation *x, struct emit *cold, const struct hook *hook,
+                        const struct look *l, bool flags)
 {
     vector_store(cold, l);
     emit_mov_mr(cold, 8, emit_gs(ENGINE_T_SLOT_LINK), X86_R11);
@@ -158,7 +164,8 @@ static void emit_with_flags(struct translation *x, const struct hook *hook, cons
 
 static void emit_without_flags(struct translation *x, const struct hook *hook, const struct look *l)
 {
-    struct emit *to = &x->hot, cold = inline_cold_begin(x->e, l->stolen || is_vector(l) ? COLD_MORE : COLD_LOOK);
+    struct emit *to = &x->hot,
+                cold = inline_cold_begin(x->e, l->stolen || is_vector(l) ? COLD_MORE : COLD_LOOK);
     if (l->spill)
         emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_HOOK), X86_RCX);
     emit_mov_rm(to, 8, X86_RCX, l->left);
@@ -187,7 +194,8 @@ static void emit_without_flags(struct translation *x, const struct hook *hook, c
     emit_jmp(&cold, out);
 }
 
-static void emit_as(struct translation *x, const struct hook *hook, uint32_t index, struct live live)
+static void emit_as(struct translation *x, const struct hook *hook, uint32_t index,
+                    struct live live)
 {
     struct look l = look_of(x->e, hook, live);
     (void)index;

@@ -1,5 +1,5 @@
-/* Counting by target at an indirect end, without a call of C code where the target has been seen before:
- * each thread has a table of (end, target) and their counters, below its area.
+/* Counting by target at an indirect end, without a call of C code where the target has been seen
+ * before: each thread has a table of (end, target) and their counters, below its area.
  *
  *      gs:[TARGETS + 16 i]    0 - (target + end << 47)     i: the low 16 bits of target + a constant of the end
  *                        +8   offset of the counter from GS
@@ -23,9 +23,9 @@
  *      mov   rcx, gs:[rip]
  *  on:
  *
- * Addresses of code are below 2^47, so the key says which end and which target it is. Ends are numbered as they are
- * translated, and never again: what is remembered of code that has gone is never asked for. The tables are the
- * threads' own: no other one writes to them. */
+ * Addresses of code are below 2^47, so the key says which end and which target it is. Ends are
+ * numbered as they are translated, and never again: what is remembered of code that has gone is
+ * never asked for. The tables are the threads' own: no other one writes to them. */
 #include "tools/inline/target.h"
 
 #include "engine/inline.h"
@@ -46,7 +46,8 @@ static struct emit_mem in_targets(int32_t more)
 }
 
 /* Where `miss` is: the hook is called as it would be without a table. */
-static uint64_t miss_emit(struct translation *x, const struct hook *hook, uint32_t site, uint64_t on)
+static uint64_t miss_emit(struct translation *x, const struct hook *hook, uint32_t site,
+                          uint64_t on)
 {
     struct engine *e = x->e;
     struct emit cold = inline_cold_begin(e, COLD);
@@ -58,7 +59,8 @@ static uint64_t miss_emit(struct translation *x, const struct hook *hook, uint32
     return at;
 }
 
-static void emit_as(struct translation *x, const struct hook *hook, uint32_t index, struct live live)
+static void emit_as(struct translation *x, const struct hook *hook, uint32_t index,
+                    struct live live)
 {
     (void)index;
     (void)live;

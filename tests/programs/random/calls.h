@@ -34,8 +34,8 @@ struct script {
     uint64_t seed;
     const uint32_t *numbers;
     unsigned at, end;
-    unsigned
-        depth; /* of processes and threads: what can end the process is done in one that is made for it */
+    /* of processes and threads: what can end the process is done in one that is made for it */
+    unsigned depth;
     bool shares;       /* a child in its parent's memory: makes neither processes nor threads */
 };
 void script_run(struct script *s);

@@ -26,7 +26,8 @@ static void print_head(const struct profile *p)
     for (unsigned i = 1; i < TRUNC_COUNT; i++)
         printf("\t%s", profile_truncation_name(i));
     printf("\ncommand\t%s\nbudget\t%u\n", p->command, p->budget_ppm);
-    printf("delivery\t%u\nstart\t%" PRIu64 "\nduration\t%" PRIu64 "\nkernel\t%s\ncpu\t%s\ncpus\t%u\n",
+    printf("delivery\t%u\nstart\t%" PRIu64 "\nduration\t%" PRIu64
+           "\nkernel\t%s\ncpu\t%s\ncpus\t%u\n",
            p->delivery_ns, p->start_realtime_ns, p->duration_ns, p->kernel, p->cpu, p->cpus);
     printf("recovered\t%u\nexit\t%d\nnotes\t", p->recovered, p->exit_status);
     for (const char *s = p->notes; *s; s++)
@@ -46,9 +47,9 @@ static void print_image(const struct profile_image *m)
 
 static void print_process(const struct profile_process *r)
 {
-    printf("process\t%d\t%d\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%u\t%u\t%u\t%u\t%u\n", r->pid, r->ppid,
-           r->name, r->command, r->start_ns, r->end_ns, r->end, r->epochs, r->mechanism, r->arm_error,
-           r->exclude_kernel);
+    printf("process\t%d\t%d\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%u\t%u\t%u\t%u\t%u\n", r->pid,
+           r->ppid, r->name, r->command, r->start_ns, r->end_ns, r->end, r->epochs, r->mechanism,
+           r->arm_error, r->exclude_kernel);
     print_counts("drops", r->drops, 0, DROP_COUNT);
     for (uint32_t i = 0; i < r->map_count; i++) {
         const struct profile_map *m = &r->maps[i];
@@ -95,8 +96,10 @@ static void print_sampled(const struct profile *p)
     static const struct profile_sampled none;
     for (uint32_t k = 1; k < profile_triggers(p); k++)
         for (uint32_t i = 0; i < p->thread_count; i++) {
-            const struct profile_sampled *others = p->threads[i].others, *s = others ? &others[k - 1] : &none;
-            printf("sampled\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", s->taken, s->weight,
+            const struct profile_sampled *others = p->threads[i].others,
+                                         *s = others ? &others[k - 1] : &none;
+            printf("sampled\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", s->taken,
+                   s->weight,
                    s->weight_squares, s->guessed);
             print_counts("truncated", s->truncated, 1, TRUNC_COUNT);
             print_counts("drops", s->drops, 0, DROP_COUNT);
@@ -227,8 +230,9 @@ static void print_streams(const struct profile_streams *s)
     for (uint32_t i = 0; i < s->count; i++) {
         const struct profile_stream *at = &s->list[i];
         printf("stream\t%u\t%u\t%" PRIu64 "\t%u\t%u\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
-               "\t%" PRIu64 "\t%" PRIu64, image_number(at->image), at->process, at->offset, at->kind,
-               at->bytes, at->count, at->span, at->runs, at->same_line, at->others);
+               "\t%" PRIu64 "\t%" PRIu64,
+               image_number(at->image), at->process, at->offset, at->kind, at->bytes, at->count,
+               at->span, at->runs, at->same_line, at->others);
         for (unsigned k = 0; k < STREAM_STRIDES; k++)
             printf("\t%" PRId64 "\t%" PRIu64, at->strides[k], at->times[k]);
         printf("\n");
@@ -244,8 +248,8 @@ static void print_waste(const struct profile_waste *w)
     printf("\n");
     for (uint32_t i = 0; i < w->site_count; i++) {
         const struct profile_waste_site *at = &w->sites[i];
-        printf("access\t%u\t%u\t%" PRIu64 "\t%u\t%u", image_number(at->image), at->process, at->offset,
-               at->kind, at->bytes);
+        printf("access\t%u\t%u\t%" PRIu64 "\t%u\t%u", image_number(at->image), at->process,
+               at->offset, at->kind, at->bytes);
 #define PRINT(name) printf("\t%" PRIu64, at->figures.name);
         WASTE_FIGURES(PRINT)
 #undef PRINT
@@ -260,8 +264,8 @@ static void print_waste(const struct profile_waste *w)
     printf("waste paths\t%" PRIu64 "\t%" PRIu64 "\n", w->paths.evicted, w->paths.unknown);
     for (uint32_t i = 0; i < w->paths.call_count; i++) {
         const struct profile_waste_call *at = &w->paths.calls[i];
-        printf("waste call\t%u\t%u\t%u\t%" PRIu64 "\n", at->caller, image_number(at->image), at->process,
-               at->offset);
+        printf("waste call\t%u\t%u\t%u\t%" PRIu64 "\n", at->caller, image_number(at->image),
+               at->process, at->offset);
     }
     for (uint32_t i = 0; i < w->paths.count; i++) {
         const struct profile_waste_path *at = &w->paths.list[i];
@@ -304,7 +308,8 @@ static void recordings_make(struct profile *p)
     p->recordings = calloc(2, sizeof *p->recordings);
     uint64_t third = p->duration_ns / 3;
     for (uint32_t i = 0; i < 2; i++)
-        p->recordings[i] = (struct profile_recording){p->start_realtime_ns + i * third, p->duration_ns - third};
+        p->recordings[i] =
+            (struct profile_recording){p->start_realtime_ns + i * third, p->duration_ns - third};
     for (uint32_t i = 0; i < p->process_count; i++)
         p->processes[i].recording = i % 2;
 }
@@ -312,11 +317,20 @@ static void recordings_make(struct profile *p)
 static void print_recordings(const struct profile *p)
 {
     for (uint32_t i = 0; i < p->recording_count; i++)
-        printf("recording\t%" PRIu64 "\t%" PRIu64 "\n", p->recordings[i].start_realtime_ns, p->recordings[i].duration_ns);
+        printf("recording\t%" PRIu64 "\t%" PRIu64 "\n", p->recordings[i].start_realtime_ns,
+               p->recordings[i].duration_ns);
     printf("recorded in");
     for (uint32_t i = 0; i < p->process_count; i++)
         printf("\t%u", p->processes[i].recording);
     printf("\n");
+}
+
+static void print_sandboxes(const struct profile *p)
+{
+    for (uint32_t i = 0; i < p->process_count; i++)
+        printf("sandbox\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
+               p->processes[i].sandboxed ? 1 + p->processes[i].sandbox_silenced : 0,
+               p->processes[i].sandbox_threads, p->processes[i].sandbox_processes);
 }
 
 int main(int argc, char **argv)
@@ -341,10 +355,7 @@ int main(int argc, char **argv)
         print_image(&p->images[i]);
     for (uint32_t i = 0; i < p->process_count; i++)
         print_process(&p->processes[i]);
-    for (uint32_t i = 0; i < p->process_count; i++)
-        printf("sandbox\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
-               p->processes[i].sandboxed ? 1 + p->processes[i].sandbox_silenced : 0, p->processes[i].sandbox_threads,
-               p->processes[i].sandbox_processes);
+    print_sandboxes(p);
     printf("cpu time\t%" PRIu64, p->kernel_cpu_ns);
     for (uint32_t i = 0; i < p->process_count; i++)
         printf("\t%" PRIu64, p->processes[i].early_cpu_ns);
@@ -355,8 +366,9 @@ int main(int argc, char **argv)
     printf("\n");
     print_recordings(p);
     for (uint32_t i = 0; i < p->entity_count; i++)
-        printf("entity\t%" PRIu64 "\t%u\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\n", p->entities[i].id, p->entities[i].kind,
-               p->entities[i].name, p->entities[i].scope, p->entities[i].at, p->entities[i].number);
+        printf("entity\t%" PRIu64 "\t%u\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\n", p->entities[i].id,
+               p->entities[i].kind, p->entities[i].name, p->entities[i].scope, p->entities[i].at,
+               p->entities[i].number);
     for (uint32_t i = 0; i < p->metric_count; i++)
         printf("metric\t%s\t%s\t%s\t%" PRIu64 "\t%u\n", p->metrics[i].name, p->metrics[i].trigger,
                p->metrics[i].unit, p->metrics[i].period, p->metrics[i].how);
@@ -365,8 +377,8 @@ int main(int argc, char **argv)
     print_weights(p);
     print_sampled(p);
     for (uint32_t i = 0; i < p->thread_count; i++)
-        printf("delivered\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", p->threads[i].delivered_ns, p->threads[i].switches,
-               p->threads[i].switched_ns);
+        printf("delivered\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", p->threads[i].delivered_ns,
+               p->threads[i].switches, p->threads[i].switched_ns);
     print_timelines(p);
     print_phases(p);
     print_counted(p->counts);

@@ -79,7 +79,8 @@ static void sample_one_process(struct profile_process *r, uint32_t index, uint64
     sample_drops(r->drops, state);
 }
 
-/* A random tree in preorder: each node is a child of the one before it or of one of its ancestors. */
+/* A random tree in preorder: each node is a child of the one before it or of one of its
+ * ancestors. */
 static void sample_tree(struct profile_thread *t, uint32_t nodes, uint64_t *state)
 {
     t->nodes = calloc(nodes ? nodes : 1, sizeof *t->nodes);
@@ -109,7 +110,8 @@ static void sample_tree(struct profile_thread *t, uint32_t nodes, uint64_t *stat
 static void sample_one_thread(struct profile_thread *t, uint32_t index, uint32_t nodes,
                               uint64_t *state)
 {
-    *t = (struct profile_thread){.process = index % 3, .phase = index % 4, .tid = (int32_t)(100 + index),
+    *t = (struct profile_thread){.process = index % 3, .phase = index % 4,
+                                 .tid = (int32_t)(100 + index),
                                  .name = text("thread", index), .start_ns = index * 1000,
                                  .end_ns = index * 2000, .cpu_ns = index * 900,
                                  .taken = sample_random(state, 100000),
@@ -260,7 +262,8 @@ static struct profile_counts *sample_engine(uint64_t *state)
     return c;
 }
 
-/* Chains of up to four names, of which many share their end; two images of which nothing is known. */
+/* Chains of up to four names, of which many share their end; two images of which nothing is
+ * known. */
 static struct profile_names *sample_names(uint32_t images, uint64_t *state)
 {
     struct profile_names *n = profile_names_new(images);
@@ -274,7 +277,8 @@ static struct profile_names *sample_names(uint32_t images, uint64_t *state)
                 char *file = text("/src/file.c", depth);
                 struct profile_name one = {
                     .function = profile_names_string(n, k % 10 ? function : ""),
-                    .file = profile_names_string(n, file), .line = (uint32_t)sample_random(state, 5),
+                    .file = profile_names_string(n, file),
+                    .line = (uint32_t)sample_random(state, 5),
                     .outer = depth ? name + 1 : 0, .start = depth ? 0 : offset - k};
                 name = profile_names_add(n, &one);
                 free(function);
@@ -319,7 +323,8 @@ static void sample_entities(struct profile *p)
 {
     for (uint32_t i = 0; i <= ENTITY_KIND_COUNT; i++) {
         struct profile_entity entity = {
-            .kind = i, .name = text("entity", i), .scope = text("scope", i / 2), .at = i * 1000, .number = i};
+            .kind = i, .name = text("entity", i), .scope = text("scope", i / 2), .at = i * 1000,
+            .number = i};
         uint64_t id = profile_entity_add(p, &entity);
         for (uint32_t t = i; t < p->thread_count; t += ENTITY_KIND_COUNT + 1)
             if (t % 3 == 0 && p->threads[t].node_count > 1) {
@@ -374,7 +379,8 @@ struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
     for (uint32_t i = 0; i < threads; i++)
         for (uint32_t k = 0; k < p->threads[i].node_count; k++)
             for (unsigned m = 0; m < 2; m++)
-                p->threads[i].nodes[k].more[m] = sample_random(state, 3) ? 0 : sample_random(state, 1000);
+                p->threads[i].nodes[k].more[m] =
+                    sample_random(state, 3) ? 0 : sample_random(state, 1000);
     sample_others(p, state);
     sample_entities(p);
     for (uint32_t i = 0; i < threads; i++)
@@ -492,7 +498,8 @@ static const char *timeline_difference(const struct profile_timeline *a,
 }
 
 /* None are zeros. */
-static const char *others_difference(const struct profile_sampled *x, const struct profile_sampled *y, uint32_t count)
+static const char *others_difference(const struct profile_sampled *x,
+                                     const struct profile_sampled *y, uint32_t count)
 {
     static const struct profile_sampled none;
     for (uint32_t k = 0; k < count; k++) {
@@ -507,7 +514,8 @@ static const char *others_difference(const struct profile_sampled *x, const stru
     return "";
 }
 
-static const char *thread_difference(const struct profile_thread *a, const struct profile_thread *b, uint32_t others)
+static const char *thread_difference(const struct profile_thread *a, const struct profile_thread *b,
+                                     uint32_t others)
 {
     SAME(process);
     SAME(phase);
@@ -719,7 +727,8 @@ static const char *figures_difference(const struct profile *a, const struct prof
         SAME(figures[i].how);
         SAME(figures[i].value);
     }
-    if (!a->shadows != !b->shadows || (a->shadows && memcmp(a->shadows, b->shadows, sizeof *a->shadows)))
+    if (!a->shadows != !b->shadows ||
+        (a->shadows && memcmp(a->shadows, b->shadows, sizeof *a->shadows)))
         return "shadows";
     return "";
 }

@@ -23,7 +23,8 @@ static void sample_waste_paths(struct profile_waste_paths *w, uint64_t *state)
     for (uint32_t i = 0; i < 60; i++) {
         struct profile_waste_path path = {
             .pair = {.offset = 0x1000 + sample_random(state, 4), .image = i % 3,
-                     .to_image = (uint32_t)sample_random(state, 3), .to = 0x1000 + sample_random(state, 4),
+                     .to_image = (uint32_t)sample_random(state, 3),
+                     .to = 0x1000 + sample_random(state, 4),
                      .kind = i % WASTE_KIND_COUNT, .count = 1 + i, .bytes = 8 * i},
             .from = (uint32_t)sample_random(state, 41), .to = (uint32_t)sample_random(state, 41),
             .folded = (uint32_t)sample_random(state, 4)};

@@ -39,7 +39,8 @@ long barrier_list_as(int32_t without, struct barrier_place *places, uint32_t roo
     long count = 0, size = 0;
     if (fd < 0)
         return fd;
-    while (count >= 0 && (size = sys_call3_as(SYS_getdents64, fd, (long)task_text, TASK_TEXT)) > 0) {
+    while (count >= 0 &&
+           (size = sys_call3_as(SYS_getdents64, fd, (long)task_text, TASK_TEXT)) > 0) {
         long more = list_part(task_text, size, without, places + count, (long)room - count);
         count = more < 0 ? more : count + more;
     }
@@ -66,7 +67,8 @@ enum look barrier_look_as(struct barrier_place *place)
         return LOOK_GONE;
     if (size <= 0)
         return LOOK_FAILED;
-    if (task_text[0] < '0' || task_text[0] > '9') /* running; or in the kernel, but in no call: it goes on by itself */
+    /* running; or in the kernel, but in no call: it goes on by itself */
+    if (task_text[0] < '0' || task_text[0] > '9')
         return LOOK_RUNS;
     uint64_t call;
     const char *at = task_number(task_text, 10, &call);

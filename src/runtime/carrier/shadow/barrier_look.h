@@ -1,4 +1,5 @@
-/* What /proc says about the other threads of the process: which there are, who runs, who sleeps and where.
+/* What /proc says about the other threads of the process: which there are, who runs, who sleeps and
+ * where.
  *
  * Context: signal handlers; a descriptor is open during each call.
  * Ownership: nothing is kept. */
@@ -10,11 +11,12 @@
 
 struct barrier_place;
 
-/* The threads there are but `without`, into tid of places. How many, or negative errno: -E2BIG if there are
- * more than `room`. */
+/* The threads there are but `without`, into tid of places. How many, or negative errno: -E2BIG if
+ * there are more than `room`. */
 long barrier_list_as(int32_t without, struct barrier_place *places, uint32_t room);
 
-/* False: the files that say where threads are belong to root, since the process has dropped its rights. tid: the caller's. */
+/* False: the files that say where threads are belong to root, since the process has dropped its
+ * rights. tid: the caller's. */
 bool barrier_may_look_as(int32_t tid);
 
 enum look { LOOK_RUNS, LOOK_SLEEPS, LOOK_GONE, LOOK_FAILED };

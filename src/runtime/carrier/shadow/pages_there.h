@@ -1,4 +1,5 @@
-/* Which pages of the process there are, and of what kind, as the kernel tells (PAGEMAP_SCAN, Linux 6.7 or later).
+/* Which pages of the process there are, and of what kind, as the kernel tells (PAGEMAP_SCAN, Linux
+ * 6.7 or later).
  *
  * Context: any; raw system calls.
  * Ownership: a descriptor that pages_open_as has opened is the caller's. */
@@ -22,7 +23,9 @@ struct pages_region {
 enum { PAGES_FOUND = 64 }; /* regions that one look finds at most */
 
 long pages_open_as(void);
-/* Pages there of all categories `wanted` and none `unwanted`: their ranges in order, PAGES_FOUND at most. Negative: not known. */
-long pages_scan_as(long fd, const struct pages_range *where, uint64_t wanted, uint64_t unwanted, struct pages_region *found);
+/* Pages there of all categories `wanted` and none `unwanted`: their ranges in order, PAGES_FOUND at
+ * most. Negative: not known. */
+long pages_scan_as(long fd, const struct pages_range *where, uint64_t wanted, uint64_t unwanted,
+                   struct pages_region *found);
 
 #endif

@@ -105,13 +105,14 @@ bool shadow_take_as(struct rt_thread *t, ucontext_t *u, bool may_burst)
     return !in_place;
 }
 
-/* A handler finds it taken and leaves; so whoever else has it gives it back soon. It is this very thread if the
- * program ends in a handler of its own for a fault in ours. */
+/* A handler finds it taken and leaves; so whoever else has it gives it back soon. It is this very
+ * thread if the program ends in a handler of its own for a fault in ours. */
 static void monitor_take_as(void)
 {
     const struct timespec moment = {.tv_nsec = 100000};
     enum { TRIES = 1000 };
-    for (int i = 0; i < TRIES && __atomic_exchange_n(&shadow_monitor.busy, 1, __ATOMIC_ACQUIRE); i++)
+    for (int i = 0; i < TRIES && __atomic_exchange_n(&shadow_monitor.busy, 1, __ATOMIC_ACQUIRE);
+         i++)
         sys_call3_as(SYS_nanosleep, (long)&moment, 0, 0);
 }
 

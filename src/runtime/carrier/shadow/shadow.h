@@ -1,14 +1,14 @@
-/* The carrier `shadow`: at a trigger a copy of the process is forked, which goes on under the engine from the
- * interrupted instruction, for as many instructions as were asked for, and ends. The program goes on
- * natively. docs/shadow.md has the design.
+/* The carrier `shadow`: at a trigger a copy of the process is forked, which goes on under the
+ * engine from the interrupted instruction, for as many instructions as were asked for, and ends.
+ * The program goes on natively. docs/shadow.md has the design.
  *
  *      trigger ──> monitor ──fork──> shadow: parts from all that others see, runs, counts, ends
  *                     │
  *                     └──return──> program
  *
  * Context: _as functions: signal handlers of the thread concerned.
- * Ownership: one engine a process, made at the first trigger and shared with its shadows; records are
- * the spool's. */
+ * Ownership: one engine a process, made at the first trigger and shared with its shadows; records
+ * are the spool's. */
 #ifndef PENUMBRA_RUNTIME_CARRIER_SHADOW_SHADOW_H
 #define PENUMBRA_RUNTIME_CARRIER_SHADOW_SHADOW_H
 
@@ -22,9 +22,10 @@
 /* Of the recording; constant but for fields that say otherwise. */
 extern const struct shadow_settings *shadow_settings;
 
-/* A trigger's handler, about to return to the interrupted context u. In the program: makes a shadow, or
- * counts why not. In the shadow, which returns from here too, u is made to lead into the engine. False:
- * may_burst, and this process is to be observed by bursts in place (sigsafe/shadow_place.h). */
+/* A trigger's handler, about to return to the interrupted context u. In the program: makes a
+ * shadow, or counts why not. In the shadow, which returns from here too, u is made to lead into the
+ * engine. False: may_burst, and this process is to be observed by bursts in place
+ * (sigsafe/shadow_place.h). */
 bool shadow_take_as(struct rt_thread *t, ucontext_t *u, bool may_burst);
 /* That was the last decision. */
 bool shadow_in_place_as(void);
@@ -41,10 +42,11 @@ bool shadow_stops_threads(void);
 void shadow_images_changed(void);
 /* Any context: what is executed at [lo, hi) is not what it was. */
 void shadow_code_changed_as(uint64_t lo, uint64_t hi);
-/* In a fork child, where nothing is left of the parent's engine, and around an attach: begins anew. */
+/* In a fork child, where nothing is left of the parent's engine, and around an attach: begins
+ * anew. */
 void shadow_forget(void);
-/* The process ends, or another image takes its place: no child of its own is left that is a shadow's, and none
- * is made, ... */
+/* The process ends, or another image takes its place: no child of its own is left that is a
+ * shadow's, and none is made, ... */
 void shadow_program_ends_as(void);
 /* ... unless it goes on all the same. */
 void shadow_program_goes_on_as(void);
@@ -52,8 +54,8 @@ void shadow_program_goes_on_as(void);
 /* What the monitor and shadows ask the kernel for, the engine included. */
 extern const struct sandbox_calls shadow_calls;
 
-/* For the monitor: in the shadow, on the interrupted thread's stack. seat and counts are the shadow's;
- * engine, passing: those that are shared, or NULL: it makes its own. False: never. */
+/* For the monitor: in the shadow, on the interrupted thread's stack. seat and counts are the
+ * shadow's; engine, passing: those that are shared, or NULL: it makes its own. False: never. */
 struct shadow_start {
     ucontext_t *context;
     struct engine *engine, *passing;
@@ -71,8 +73,8 @@ struct shadow_start {
 void shadow_begin_as(const struct shadow_start *start);
 /* In the program, right before the fork: where its files stand, which it shares with the shadow. */
 void shadow_files_look_as(void);
-/* Where the collector is not the program's parent: forks a guard, which makes the shadow. Returns twice: the guard's pid
- * (or an error), and 0 in the shadow (shadow_guard.c). */
+/* Where the collector is not the program's parent: forks a guard, which makes the shadow. Returns
+ * twice: the guard's pid (or an error), and 0 in the shadow (shadow_guard.c). */
 long shadow_guard_fork_as(struct shadow_start *start);
 
 /* The configuration of the engine that observes, and of the one that passes code over. */

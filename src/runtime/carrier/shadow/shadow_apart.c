@@ -1,5 +1,6 @@
-/* A shadow that will live long makes the memory that it shares with its program its own at once: a page is copied by who writes to
- * it first, and what the shadow has copied costs the program less than half as much when it writes to it.
+/* A shadow that will live long makes the memory that it shares with its program its own at once: a
+ * page is copied by who writes to it first, and what the shadow has copied costs the program less
+ * than half as much when it writes to it.
  *
  *      forked                      all is its own
  *      |▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒|··|--|·······|--|········
@@ -7,9 +8,9 @@
  *       the program's first write to a page:
  *       copies it, or not          does not copy it
  *
- * Of what is private, can be written to, and is there (PAGEMAP_SCAN, Linux 6.7 or later): no page is made that was not.
- * A huge page of the program's stays one. Where that would be more than half of what a shadow may change (is_too_large_as), nothing is
- * copied: it is to have room for its own.
+ * Of what is private, can be written to, and is there (PAGEMAP_SCAN, Linux 6.7 or later): no page
+ * is made that was not. A huge page of the program's stays one. Where that would be more than half
+ * of what a shadow may change (is_too_large_as), nothing is copied: it is to have room for its own.
  *
  * Context: a shadow, before it runs.
  * Ownership: everything ends with the process. */

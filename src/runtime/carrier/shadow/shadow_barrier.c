@@ -127,8 +127,8 @@ static void arrivals_await_as(uint32_t expected)
     } while (seen != before && seen < expected && !is_over_as());
 }
 
-/* One look at a thread. Of one that runs nothing is known, but that it has to stop; if it has just begun, or
- * ends, it cannot be asked to, and will be in another place soon. */
+/* One look at a thread. Of one that runs nothing is known, but that it has to stop; if it has just
+ * begun, or ends, it cannot be asked to, and will be in another place soon. */
 static enum barrier_reason place_look_as(struct barrier_place *place)
 {
     place->stopped = has_joined(place->thread);
@@ -137,7 +137,8 @@ static enum barrier_reason place_look_as(struct barrier_place *place)
     enum look look = barrier_look_as(place);
     if (look == LOOK_FAILED)
         return BARRIER_LOOK;
-    place->stopped = has_joined(place->thread); /* it came meanwhile: then it sleeps in our own code */
+    /* it came meanwhile: then it sleeps in our own code */
+    place->stopped = has_joined(place->thread);
     if (look == LOOK_GONE)
         place->tid = 0;
     if (look != LOOK_RUNS || place->stopped)
@@ -204,9 +205,10 @@ static uint32_t waiters_stop_as(void)
     return called;
 }
 
-/* Looks until nobody runs. twice: and nobody has run between two looks, which are of all threads: so there was a
- * moment between them at which all stood still. */
-static enum barrier_reason quiet_await_as(const struct rt_thread *monitor, uint32_t expected, bool twice)
+/* Looks until nobody runs. twice: and nobody has run between two looks, which are of all threads:
+ * so there was a moment between them at which all stood still. */
+static enum barrier_reason quiet_await_as(const struct rt_thread *monitor, uint32_t expected,
+                                          bool twice)
 {
     bool same = false, ran = true;
     while (ran || !same) {

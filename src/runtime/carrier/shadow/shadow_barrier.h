@@ -1,5 +1,5 @@
-/* The barrier of shadows that have all threads: every thread of the program stands still, with its registers where the copy
- * finds them, while the monitor forks.
+/* The barrier of shadows that have all threads: every thread of the program stands still, with its
+ * registers where the copy finds them, while the monitor forks.
  *
  *      monitor           a thread that runs        one in futex(wait)       one in another call, asleep
  *      ───────           ──────────────────        ──────────────────       ───────────────────────────
@@ -10,11 +10,13 @@
  *      fork
  *      open  ─────────>  goes on                   its call begins again    .
  *
- * A thread is never interrupted in a call that could tell: the event of the first kind traps only where the
- * thread returns to user mode by itself, and futex(wait) without a time limit is begun again by the kernel.
+ * A thread is never interrupted in a call that could tell: the event of the first kind traps only
+ * where the thread returns to user mode by itself, and futex(wait) without a time limit is begun
+ * again by the kernel.
  *
- * Context: signal handlers of the threads concerned; one monitor at a time closes and opens. The wait is
- * bounded on both sides: of the monitor by --barrier-timeout, of a thread by a monitor that is gone.
+ * Context: signal handlers of the threads concerned; one monitor at a time closes and opens. The
+ * wait is bounded on both sides: of the monitor by --barrier-timeout, of a thread by a monitor that
+ * is gone.
  * Ownership: places are the process's, valid until the next barrier; a shadow has its copy. */
 #ifndef PENUMBRA_RUNTIME_CARRIER_SHADOW_SHADOW_BARRIER_H
 #define PENUMBRA_RUNTIME_CARRIER_SHADOW_SHADOW_BARRIER_H
@@ -45,12 +47,13 @@ struct barrier_place {
     uint64_t turns; /* how often it had been given a processor */
 };
 
-/* BARRIER_COUNT: all stand still, until _open. Else why it was given up; then it is open already. */
+/* BARRIER_COUNT: all stand still, until _open. Else why it was given up; then it is open
+ * already. */
 enum barrier_reason shadow_barrier_close_as(const struct rt_thread *monitor);
 void shadow_barrier_open_as(void);
 
-/* Before it opens: nobody has run since it was closed, so that a copy made meanwhile is of one moment. What
- * has woken a thread in a call does not ask us. */
+/* Before it opens: nobody has run since it was closed, so that a copy made meanwhile is of one
+ * moment. What has woken a thread in a call does not ask us. */
 bool shadow_barrier_held_as(const struct rt_thread *monitor);
 
 /* While it is closed, and in the copy: the other threads. */

@@ -1,7 +1,7 @@
 /* System calls of a shadow: what sigsafe/shadow_calls.inc says of each is acted out here.
  *
- * The program's pointers are used as they are: the memory is the shadow's own, and a pointer that leads
- * nowhere ends it as any fault does. */
+ * The program's pointers are used as they are: the memory is the shadow's own, and a pointer that
+ * leads nowhere ends it as any fault does. */
 #include <asm-generic/errno.h>
 #include <asm-generic/ioctls.h>
 #include <asm/prctl.h>
@@ -142,8 +142,8 @@ static enum engine_action call_KILL(struct engine_thread *t)
     uint64_t number = t->gpr[ENGINE_RAX];
     bool by_thread = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
     uint64_t signal = by_thread ? ARG3(t) : ARG2(t);
-    bool own = to == shadow_self.pid || to == shadow_self.tid || shadow_threads_know(to) || to == 0 || to == -1 ||
-               (by_thread && thread == shadow_self.tid);
+    bool own = to == shadow_self.pid || to == shadow_self.tid || shadow_threads_know(to) ||
+               to == 0 || to == -1 || (by_thread && thread == shadow_self.tid);
     if (own && signal)
         ends(t, END_SIGNAL);
     return done(t, 0);
@@ -172,7 +172,8 @@ static enum engine_action call_DUP(struct engine_thread *t)
 /* What can be asked only once: with --log-input as the program has been told. */
 static enum engine_action call_REPLAY(struct engine_thread *t)
 {
-    _Static_assert(SOCK_CLOEXEC == O_CLOEXEC && SOCK_NONBLOCK == O_NONBLOCK, "accept4's flags are open's");
+    _Static_assert(SOCK_CLOEXEC == O_CLOEXEC && SOCK_NONBLOCK == O_NONBLOCK,
+                   "accept4's flags are open's");
     const uint64_t arguments[6] = {ARG1(t), ARG2(t), ARG3(t), ARG4(t), ARG5(t), t->gpr[ENGINE_R9]};
     uint32_t number = (uint32_t)t->gpr[ENGINE_RAX];
     struct input_call call;
@@ -184,8 +185,8 @@ static enum engine_action call_REPLAY(struct engine_thread *t)
     ends(t, number == SYS_epoll_ctl ? END_SYSTEM_CALL : END_INPUT);
 }
 
-/* Regular files and folders are read by a description of the shadow's own. What would have been written and
- * is not kept is not there. */
+/* Regular files and folders are read by a description of the shadow's own. What would have been
+ * written and is not kept is not there. */
 static enum engine_action call_READ(struct engine_thread *t)
 {
     enum shadow_file kind = shadow_file_of(ARG1(t));
@@ -211,7 +212,8 @@ static void size_known_as(const struct engine_thread *t)
 /* The descriptor that the call asks about; SHADOW_NO_FILE: it asks about a name. */
 static uint64_t asked(const struct engine_thread *t, uint64_t flags)
 {
-    return flags & AT_EMPTY_PATH && (!ARG2(t) || !*(const char *)ARG2(t)) ? ARG1(t) : SHADOW_NO_FILE;
+    return flags & AT_EMPTY_PATH && (!ARG2(t) || !*(const char *)ARG2(t)) ? ARG1(t)
+                                                                          : SHADOW_NO_FILE;
 }
 
 static enum engine_action call_STAT(struct engine_thread *t)
@@ -231,8 +233,9 @@ static enum engine_action call_STATX(struct engine_thread *t)
 {
     const struct statx *status = (const struct statx *)ARG5(t);
     long result = plain(t);
-    if (!sys_failed(result) && shadow_file_changed(asked(t, ARG3(t)), makedev(status->stx_dev_major, status->stx_dev_minor),
-                                               status->stx_ino))
+    if (!sys_failed(result) &&
+        shadow_file_changed(asked(t, ARG3(t)),
+                            makedev(status->stx_dev_major, status->stx_dev_minor), status->stx_ino))
         ends(t, END_INPUT);
     return done(t, result);
 }
@@ -391,7 +394,8 @@ static enum engine_action opened(struct engine_thread *t, long result)
     return done(t, result);
 }
 
-static enum engine_action open_new(struct engine_thread *t, long folder, const char *path, uint64_t flags)
+static enum engine_action open_new(struct engine_thread *t, long folder, const char *path,
+                                   uint64_t flags)
 {
     long made = shadow_file_make_as(folder, path, flags);
     if (made == -EEXIST && !(flags & O_EXCL))
@@ -399,8 +403,8 @@ static enum engine_action open_new(struct engine_thread *t, long folder, const c
     return opened(t, made);
 }
 
-/* Only what is a regular file or a folder when it is looked at and when it is open: anything else may block,
- * or notice. O_NONBLOCK keeps what was exchanged in between from blocking. */
+/* Only what is a regular file or a folder when it is looked at and when it is open: anything else
+ * may block, or notice. O_NONBLOCK keeps what was exchanged in between from blocking. */
 static enum engine_action call_OPEN(struct engine_thread *t)
 {
     bool at = t->gpr[ENGINE_RAX] == SYS_openat;
@@ -409,8 +413,9 @@ static enum engine_action call_OPEN(struct engine_thread *t)
     uint64_t flags = at ? ARG3(t) : ARG2(t);
     bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC);
     struct stat status;
-    if (flags & O_PATH || (flags & O_TMPFILE) == O_TMPFILE || (flags & O_ACCMODE) == O_ACCMODE || is_in_proc(path) ||
-        (writes && flags & O_DIRECT) || ((flags & O_ACCMODE) == O_RDONLY && flags & O_TRUNC))
+    if (flags & O_PATH || (flags & O_TMPFILE) == O_TMPFILE || (flags & O_ACCMODE) == O_ACCMODE ||
+        is_in_proc(path) || (writes && flags & O_DIRECT) ||
+        ((flags & O_ACCMODE) == O_RDONLY && flags & O_TRUNC))
         ends(t, END_SYSTEM_CALL);
     if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
         return open_new(t, folder, path, flags);
@@ -442,9 +447,11 @@ static enum engine_action call_MMAP(struct engine_thread *t)
     bool anonymous = flags & MAP_ANONYMOUS, is_private = (flags & MAP_TYPE) == MAP_PRIVATE;
     bool shows = (flags & MAP_TYPE) == MAP_SHARED && !(prot & PROT_WRITE);
     enum shadow_file kind = anonymous ? FILE_REGULAR : shadow_file_of(ARG5(t));
-    if (prot & PROT_EXEC || flags & (MAP_HUGETLB | MAP_LOCKED) || (kind != FILE_REGULAR && kind != FILE_OWN))
+    if (prot & PROT_EXEC || flags & (MAP_HUGETLB | MAP_LOCKED) ||
+        (kind != FILE_REGULAR && kind != FILE_OWN))
         ends(t, END_SYSTEM_CALL);
-    if (!anonymous && (shadow_file_written(ARG5(t)) || !(is_private || (shows && shadow_file_show(ARG5(t))))))
+    if (!anonymous &&
+        (shadow_file_written(ARG5(t)) || !(is_private || (shows && shadow_file_show(ARG5(t))))))
         ends(t, END_SYSTEM_CALL);
     return done(t, plain(t));
 }

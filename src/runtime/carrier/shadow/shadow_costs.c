@@ -10,7 +10,8 @@
 
 static struct shadow_account account = SHADOW_ACCOUNT_BEGIN; /* of this process */
 static struct shadow_costs {
-    struct shadow_common *common;  /* of the program's processes; NULL: not looked for, or no room */
+    /* of the program's processes; NULL: not looked for, or no room */
+    struct shadow_common *common;
     bool sought;                   /* it was */
     bool shared;                   /* at the last trigger a shadow shared memory with the program */
     bool large;                    /* it was much memory, at the last fork */
@@ -51,8 +52,9 @@ bool shadow_usage_look_as(struct shadow_usage *u)
 /* The collector measures them again and again. */
 struct shadow_prices shadow_prices(void)
 {
-    return (struct shadow_prices){.copy_ns = __atomic_load_n(&shadow_settings->cow_ns, __ATOMIC_RELAXED),
-                                  .reuse_ns = __atomic_load_n(&shadow_settings->reuse_ns, __ATOMIC_RELAXED)};
+    return (struct shadow_prices){
+        .copy_ns = __atomic_load_n(&shadow_settings->cow_ns, __ATOMIC_RELAXED),
+        .reuse_ns = __atomic_load_n(&shadow_settings->reuse_ns, __ATOMIC_RELAXED)};
 }
 
 /* Before the first: by the memory that has to be described anew. */
@@ -135,8 +137,8 @@ void shadow_costs_end_as(void)
     costs_settle();
 }
 
-/* What the budget of this window has left, without the quarter above it, since one may take long; without a budget, half as
- * much as the program has had for itself since the fork. */
+/* What the budget of this window has left, without the quarter above it, since one may take long;
+ * without a budget, half as much as the program has had for itself since the fork. */
 static uint64_t huge_room_ns(const struct shadow_usage *now)
 {
     uint64_t limit = shadow_budget_limit_ns(rt.config->budget_ppm);
@@ -208,9 +210,9 @@ uint64_t shadow_trigger_ns(void)
     return __atomic_load_n(&costs.look_ns, __ATOMIC_RELAXED);
 }
 
-/* Where triggers do no more than ask for a fork, most of the budget is left for what forks cost, and the
- * monitor charges triggers to the same account. The program may be about to copy much memory, and the
- * budget of these ten seconds with it: triggers look for that. */
+/* Where triggers do no more than ask for a fork, most of the budget is left for what forks cost,
+ * and the monitor charges triggers to the same account. The program may be about to copy much
+ * memory, and the budget of these ten seconds with it: triggers look for that. */
 uint64_t shadow_trigger_ppm(uint64_t budget_ppm)
 {
     bool watches = __atomic_load_n(&costs.shared, __ATOMIC_RELAXED) &&

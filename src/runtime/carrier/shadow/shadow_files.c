@@ -13,7 +13,8 @@ enum { MOST = 1 << 20, SPARE = 256, TEXT = 4096, NAME_AT = 19 };
 
 struct shadow_files shadow_files;
 
-/* Where the program's descriptors stood before the fork: it reads on while the shadow parts from it. */
+/* Where the program's descriptors stood before the fork: it reads on while the shadow parts from
+ * it. */
 enum { LOOKED_MOST = 508, GAP_MOST = 64, NOWHERE = -1 };
 
 static struct {
@@ -26,9 +27,11 @@ struct shadow_descriptor *shadow_descriptor_at(uint64_t fd)
     return fd < shadow_files.count ? &shadow_files.at[fd] : NULL;
 }
 
-void shadow_descriptor_set(struct shadow_descriptor *d, enum shadow_file kind, uint32_t flags, const struct stat *status)
+void shadow_descriptor_set(struct shadow_descriptor *d, enum shadow_file kind, uint32_t flags,
+                           const struct stat *status)
 {
-    *d = (struct shadow_descriptor){.kind = (uint8_t)kind, .flags = flags, .description = ++shadow_files.descriptions,
+    *d = (struct shadow_descriptor){.kind = (uint8_t)kind, .flags = flags,
+                                    .description = ++shadow_files.descriptions,
                                     .device = status->st_dev, .inode = status->st_ino};
 }
 
@@ -36,8 +39,8 @@ void shadow_descriptor_set(struct shadow_descriptor *d, enum shadow_file kind, u
 
 static long folder_open_as(void)
 {
-    return sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-                        0, 0, 0);
+    return sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/fd",
+                        O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
 }
 
 /* The number that a folder entry is named by; -1: "." and "..". */
@@ -127,7 +130,8 @@ static int64_t position_of(long fd)
 /* A description of the same file: a private one, where the program's was; or its name alone. */
 static long describe_as(long fd, bool reads, uint32_t flags)
 {
-    uint64_t how = reads ? O_RDONLY | O_CLOEXEC | (flags & (O_DIRECTORY | O_NOATIME | O_DIRECT)) : O_PATH | O_CLOEXEC;
+    uint64_t how = reads ? O_RDONLY | O_CLOEXEC | (flags & (O_DIRECTORY | O_NOATIME | O_DIRECT))
+                         : O_PATH | O_CLOEXEC;
     long made = shadow_reopen_as((uint64_t)fd, how);
     if (sys_failed(made) || !reads)
         return made;
@@ -148,10 +152,12 @@ static void part(long fd, void *data)
         return;
     }
     enum shadow_file kind = kind_of(status.st_mode, (uint32_t)flags);
-    uint8_t terminal = kind == FILE_DEVICE ? shadow_terminal_look_as(fd, &status) : TERMINAL_UNKNOWN;
+    uint8_t terminal =
+        kind == FILE_DEVICE ? shadow_terminal_look_as(fd, &status) : TERMINAL_UNKNOWN;
     if ((kind == FILE_REGULAR || kind == FILE_FOLDER) && position_of(fd) == NOWHERE)
         kind = FILE_OTHER;
-    bool reads = kind == FILE_REGULAR || kind == FILE_FOLDER || (kind == FILE_UNREADABLE && position_of(fd) != NOWHERE);
+    bool reads = kind == FILE_REGULAR || kind == FILE_FOLDER ||
+                 (kind == FILE_UNREADABLE && position_of(fd) != NOWHERE);
     long made = describe_as(fd, reads, (uint32_t)flags);
     if (sys_failed(made) && reads && kind != FILE_FOLDER) { /* it may not be opened again */
         kind = FILE_UNREADABLE;
@@ -168,8 +174,8 @@ static void part(long fd, void *data)
         sys_call3_as(SYS_close, made, 0, 0);
 }
 
-/* What is made while the list is read has the numbers of the gaps, and is gone again before it is come to,
- * or is closed as unknown. */
+/* What is made while the list is read has the numbers of the gaps, and is gone again before it is
+ * come to, or is closed as unknown. */
 bool shadow_files_part_as(void)
 {
     long most = -1;
@@ -221,7 +227,8 @@ void shadow_file_write_as(uint64_t fd, uint64_t size, bool position)
     if (!file || (file->kind != FILE_REGULAR && file->kind != FILE_UNREADABLE))
         return;
     for (uint64_t i = 0; i < shadow_files.count && !file->written; i++)
-        if (shadow_descriptor_is(&shadow_files.at[i], file->device, file->inode) && &shadow_files.at[i] != file)
+        if (shadow_descriptor_is(&shadow_files.at[i], file->device, file->inode) &&
+            &shadow_files.at[i] != file)
             shadow_files.at[i].written = true;
     file->written = shadow_files.changed = true;
     if (position)
@@ -245,7 +252,8 @@ void shadow_file_close(uint64_t first, uint64_t last)
 bool shadow_file_accept_as(uint64_t from, uint64_t fd, uint32_t flags)
 {
     struct shadow_descriptor *file = shadow_descriptor_at(fd);
-    if (!file || file->kind != FILE_UNKNOWN || sys_call3_as(SYS_fcntl, (long)fd, F_GETFD, 0) != -EBADF ||
+    if (!file || file->kind != FILE_UNKNOWN ||
+        sys_call3_as(SYS_fcntl, (long)fd, F_GETFD, 0) != -EBADF ||
         sys_failed(sys_call3_as(SYS_dup3, (long)from, (long)fd, (long)(flags & O_CLOEXEC))))
         return false;
     *file = (struct shadow_descriptor){.kind = FILE_SOCKET, .flags = O_RDWR | (flags & O_NONBLOCK)};

@@ -4,8 +4,9 @@
  *      program's 8: a copy of 6 that the shadow made               at[6]  kind  flags  description 8  device, inode ─┤
  *                                                                  at[8]  kind  flags  description 8  device, inode ─┘
  *
- * Invariants: descriptors of one file (device and inode; of a file that is the shadow's own those of the one that it stands
- * for) are all FILE_OWN, or none is; those of one description (copies that the shadow has made) have one position.
+ * Invariants: descriptors of one file (device and inode; of a file that is the shadow's own those
+ * of the one that it stands for) are all FILE_OWN, or none is; those of one description (copies
+ * that the shadow has made) have one position.
  *
  * Context: a shadow. */
 #ifndef PENUMBRA_RUNTIME_CARRIER_SHADOW_SHADOW_FILES_H
@@ -40,15 +41,18 @@ enum terminal { TERMINAL_UNKNOWN, TERMINAL_NONE, TERMINAL_FIRST };
 /* NULL: outside the table. */
 struct shadow_descriptor *shadow_descriptor_at(uint64_t fd);
 /* A description of a file that is not open yet. */
-void shadow_descriptor_set(struct shadow_descriptor *d, enum shadow_file kind, uint32_t flags, const struct stat *status);
+void shadow_descriptor_set(struct shadow_descriptor *d, enum shadow_file kind, uint32_t flags,
+                           const struct stat *status);
 /* Another description of the file under fd. Its descriptor, or an error. */
 long shadow_reopen_as(uint64_t fd, uint64_t flags);
 
-/* What this device, open under fd, is; a terminal is asked for its modes and size (shadow_terminal.c). */
+/* What this device, open under fd, is; a terminal is asked for its modes and size
+ * (shadow_terminal.c). */
 uint8_t shadow_terminal_look_as(long fd, const struct stat *status);
 
 /* It is open, and leads to this file. */
-static inline bool shadow_descriptor_is(const struct shadow_descriptor *d, uint64_t device, uint64_t inode)
+static inline bool shadow_descriptor_is(const struct shadow_descriptor *d, uint64_t device,
+                                        uint64_t inode)
 {
     return d->description && d->inode == inode && d->device == device;
 }

@@ -10,8 +10,8 @@
 #include "runtime/thread.h"
 #include "sigsafe/sys.h"
 
-/* Where the collector is the program's parent it is the shadow's too, and buries it; the program never was
- * its parent, so neither wait nor times tell. */
+/* Where the collector is the program's parent it is the shadow's too, and buries it; the program
+ * never was its parent, so neither wait nor times tell. */
 static long fork_direct_as(struct shadow_start *start)
 {
     start->parent = start->ppid;
@@ -23,7 +23,8 @@ bool shadow_stops_threads(void)
     return shadow_settings->flags & (SHADOW_THREADS | SHADOW_THREADS_AUTO);
 }
 
-/* All other threads stand still, where the shadow is to have them. False: they did not, and it has to. */
+/* All other threads stand still, where the shadow is to have them. False: they did not, and it has
+ * to. */
 static bool threads_stop_as(struct rt_thread *t, struct shadow_start *start, uint64_t begin)
 {
     uint64_t size;
@@ -76,7 +77,8 @@ void shadow_fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
     start.input_at = input_log_position_as();
     start.number = seat->number - 1;
     shadow_files_look_as();
-    shadow_monitor.record->started = seat->number; /* before it: this process may be killed at any moment */
+    /* before it: this process may be killed at any moment */
+    shadow_monitor.record->started = seat->number;
     bool undisturbed = start.whole || !shadow_has_other_threads();
     if (undisturbed)
         shadow_kept_give_as(shadow_faulted());
@@ -90,7 +92,8 @@ void shadow_fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
     if (start.whole)
         threads_go_on_as(t, seat, begin);
     shadow_costs_paused(sys_ticks_as() - begin);
-    uint64_t pause_ns = thread_cpu_ns_as() - cpu; /* it may have been interrupted: that is not its cost */
+    /* it may have been interrupted: that is not its cost */
+    uint64_t pause_ns = thread_cpu_ns_as() - cpu;
     if (sys_failed(pid)) {
         shadow_monitor.record->started--;
         shadow_monitor.record->fork_errno = (uint32_t)-pid;

@@ -1,13 +1,14 @@
-/* The guard: a process between the program and a shadow of it, where the collector is not the program's parent.
+/* The guard: a process between the program and a shadow of it, where the collector is not the
+ * program's parent.
  *
  *      program ── fork ──> guard ── clone(CLONE_VM) ──> shadow
  *                 (copies    │      (same memory,         │ its memory from here on
  *                 memory)    │      hardly any time)      │
  *                            waits, on a stack of its own
  *
- * The program can see the guard's times among those of its children, and nothing else of it: it has no exit
- * signal. So all that takes time is done in the program itself (the fork) or in the shadow, which the kernel buries
- * with its times. */
+ * The program can see the guard's times among those of its children, and nothing else of it: it has
+ * no exit signal. So all that takes time is done in the program itself (the fork) or in the shadow,
+ * which the kernel buries with its times. */
 #include "runtime/carrier/shadow/shadow.h"
 
 #include <linux/sched.h>
@@ -51,9 +52,9 @@ static _Noreturn void leave_as(enum shadow_end how)
         sys_call3_as(SYS_exit_group, 0, 0, 0);
 }
 
-/* SIGCHLD: the shadow has ended, and is buried. SIGTERM: the thread that forked has ended; perhaps its process
- * has too, and then nobody waits for this one: it sees the shadow to its end, which would have init for its
- * parent otherwise. Either that comes from elsewhere means nothing. */
+/* SIGCHLD: the shadow has ended, and is buried. SIGTERM: the thread that forked has ended; perhaps
+ * its process has too, and then nobody waits for this one: it sees the shadow to its end, which
+ * would have init for its parent otherwise. Either that comes from elsewhere means nothing. */
 static void wait_as(long shadow)
 {
     const uint64_t awaited = bit(SIGCHLD) | bit(SIGTERM);
@@ -84,7 +85,8 @@ static void prepare_as(void)
 
 /* ---- in the shadow ---- */
 
-/* Where this library is (translated.h): the guard's code, its stack, and what both know of the recording. */
+/* Where this library is (translated.h): the guard's code, its stack, and what both know of the
+ * recording. */
 struct kept {
     uint64_t lo, hi;
 };

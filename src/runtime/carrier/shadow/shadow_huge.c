@@ -11,8 +11,8 @@
 #endif
 
 enum { RANGES = 512, FIRST_LOOK_NS = 10000000 };
-/* One costs 0.2 to 0.6 ms; more, again and again, where the kernel has to move other memory for it. Once in a while it waits some
- * milliseconds for a virtual machine's other processors. */
+/* One costs 0.2 to 0.6 ms; more, again and again, where the kernel has to move other memory for it.
+ * Once in a while it waits some milliseconds for a virtual machine's other processors. */
 enum { USUAL_NS = 500000, DEAR_NS = 3000000 };
 #define HUGE_PAGE (2ull << 20)
 #define ADDRESSES_END ((1ull << 47) - 4096)
@@ -69,7 +69,8 @@ static bool restore_one_as(uint64_t page, uint64_t room_ns, struct huge_work *do
 }
 
 /* Split, and every page of it there: else the program has given some of it back. */
-static bool restore_range_as(long fd, const struct pages_range *range, uint64_t room_ns, struct huge_work *done)
+static bool restore_range_as(long fd, const struct pages_range *range, uint64_t room_ns,
+                             struct huge_work *done)
 {
     struct pages_region found[PAGES_FOUND];
     struct pages_range rest = *range;
@@ -77,7 +78,8 @@ static bool restore_range_as(long fd, const struct pages_range *range, uint64_t 
     while (n == PAGES_FOUND) {
         n = pages_scan_as(fd, &rest, PAGES_PRESENT, PAGES_HUGE | PAGES_FILE | PAGES_ZERO, found);
         for (long i = 0; i < n; i++)
-            for (uint64_t at = (found[i].lo + HUGE_PAGE - 1) & -HUGE_PAGE; at + HUGE_PAGE <= found[i].hi; at += HUGE_PAGE)
+            for (uint64_t at = (found[i].lo + HUGE_PAGE - 1) & -HUGE_PAGE;
+                 at + HUGE_PAGE <= found[i].hi; at += HUGE_PAGE)
                 if (!restore_one_as(at, room_ns, done))
                     return false;
         if (n > 0)
@@ -97,7 +99,8 @@ struct huge_work shadow_huge_restore_as(uint64_t cpu_ns, uint64_t room_ns)
     huge.look_ns = cpu_ns + (cpu_ns - huge.fork_ns);
     uint64_t begin = thread_cpu_ns_as();
     long fd = pages_open_as();
-    for (uint32_t i = 0; fd >= 0 && i < huge.count && restore_range_as(fd, &huge.at[i], room_ns, &done); i++)
+    for (uint32_t i = 0;
+         fd >= 0 && i < huge.count && restore_range_as(fd, &huge.at[i], room_ns, &done); i++)
         ;
     if (fd >= 0)
         sys_call3_as(SYS_close, fd, 0, 0);

@@ -1,13 +1,14 @@
-/* Huge pages of the program, which copies split: after a fork the kernel copies what the program writes to as small pages,
- * and what was one entry of a page table is 512 from then on.
+/* Huge pages of the program, which copies split: after a fork the kernel copies what the program
+ * writes to as small pages, and what was one entry of a page table is 512 from then on.
  *
  *      before the fork   |   huge   |   huge   |          noted
  *      the program writes     v
  *      afterwards        |::::.:::::|   huge   |          split
  *      at a trigger      |   huge   |   huge   |          put together: copied once more, by the kernel (MADV_COLLAPSE)
  *
- * Only what was a huge page at some fork, and is all there, becomes one. Looked for after ten milliseconds of the program's
- * CPU time since the fork, and then whenever that has doubled. Linux 6.7 or later (PAGEMAP_SCAN); before it nothing is noted.
+ * Only what was a huge page at some fork, and is all there, becomes one. Looked for after ten
+ * milliseconds of the program's CPU time since the fork, and then whenever that has doubled. Linux
+ * 6.7 or later (PAGEMAP_SCAN); before it nothing is noted.
  *
  * Context: the monitor. */
 #ifndef PENUMBRA_RUNTIME_CARRIER_SHADOW_SHADOW_HUGE_H

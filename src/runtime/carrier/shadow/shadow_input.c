@@ -10,15 +10,17 @@
 #include "runtime/thread.h"
 #include "sigsafe/sys.h"
 
-/* The program, which runs natively, is usually ahead. For one that waits for its input a shadow waits no longer. */
+/* The program, which runs natively, is usually ahead. For one that waits for its input a shadow
+ * waits no longer. */
 enum { PATIENCE_NS = 100000000, LOOK_NS = 500000 };
 
 enum found { FOUND, NONE, LOST };
 
 static bool same(const struct input_request *a, const struct input_request *b)
 {
-    return a->number == b->number && a->size == b->size && a->frame == b->frame && a->returns == b->returns &&
-           a->system_call == b->system_call && a->fd == b->fd && a->flags == b->flags;
+    return a->number == b->number && a->size == b->size && a->frame == b->frame &&
+           a->returns == b->returns && a->system_call == b->system_call && a->fd == b->fd &&
+           a->flags == b->flags;
 }
 
 /* Looks at the records that are there now. NONE: the call's has not come yet. */
@@ -41,7 +43,8 @@ static enum found wait_as(const struct input_request *wanted, struct input_recor
     const struct timespec moment = {.tv_nsec = LOOK_NS};
     uint64_t begin = thread_monotonic_ns_as();
     enum found found;
-    while ((found = look_as(wanted, record)) == NONE && thread_monotonic_ns_as() - begin < PATIENCE_NS)
+    while ((found = look_as(wanted, record)) == NONE &&
+           thread_monotonic_ns_as() - begin < PATIENCE_NS)
         sys_call3_as(SYS_nanosleep, (long)&moment, 0, 0);
     return found;
 }
@@ -52,7 +55,8 @@ static bool is_interrupted(const struct input_record *record)
     return record->result == -EINTR;
 }
 
-/* A function of a libc stream reads: first what the record has, and then, if it was there, the end of the file. */
+/* A function of a libc stream reads: first what the record has, and then, if it was there, the end
+ * of the file. */
 static bool stream_as(const struct input_call *call, long *result)
 {
     struct shadow_self *self = &shadow_self;
@@ -89,7 +93,8 @@ bool shadow_input_as(const struct input_call *call, long *result)
     /* Not a system call that the interposed function makes: nobody has numbered it. */
     if (!(shadow_settings->flags & SHADOW_LOG_INPUT) || !input_numbered || !now->active)
         return false;
-    if (now->flags == INPUT_STREAM && now->fd == wanted.fd && now->system_call == wanted.system_call)
+    if (now->flags == INPUT_STREAM && now->fd == wanted.fd &&
+        now->system_call == wanted.system_call)
         return stream_as(call, result);
     wanted.number = now->number;
     wanted.frame = now->frame;
@@ -101,7 +106,8 @@ bool shadow_input_as(const struct input_call *call, long *result)
         return false;
     if (found == NONE)
         return false;
-    if (found == LOST || record.left_out || !input_log_get_as(shadow_self.input_at, &record, call)) {
+    if (found == LOST || record.left_out ||
+        !input_log_get_as(shadow_self.input_at, &record, call)) {
         __atomic_fetch_add(&shadow_self.record->input_lost, 1, __ATOMIC_RELAXED);
         return false;
     }

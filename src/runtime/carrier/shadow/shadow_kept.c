@@ -95,7 +95,8 @@ void shadow_kept_give_as(uint64_t faults)
 void shadow_kept_take_as(void)
 {
     for (uint32_t i = 0; i < kept.count; i++)
-        sys_call3_as(SYS_madvise, (long)kept.at[i].lo, (long)(kept.at[i].hi - kept.at[i].lo), MADV_DONTFORK);
+        sys_call3_as(SYS_madvise, (long)kept.at[i].lo, (long)(kept.at[i].hi - kept.at[i].lo),
+                     MADV_DONTFORK);
     end_as();
 }
 

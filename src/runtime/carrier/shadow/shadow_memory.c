@@ -38,7 +38,8 @@ static bool is_ours(uint64_t address)
            (shadow_self.passing && engine_holds_as(shadow_self.passing, address));
 }
 
-/* Memory that cannot be written to now may be made so later by the program: it is remembered too. */
+/* Memory that cannot be written to now may be made so later by the program: it is remembered
+ * too. */
 static bool take_away(void *data, const struct mapping *m)
 {
     (void)data;
@@ -55,7 +56,8 @@ bool shadow_memory_part_as(void)
     return mappings_each_as(take_away, NULL);
 }
 
-/* The thread stays on the processor that its area names, as far as it can tell: nothing interrupts it. */
+/* The thread stays on the processor that its area names, as far as it can tell: nothing interrupts
+ * it. */
 void shadow_rseq_part_as(void)
 {
     enum { WORDS = RSEQ_SIZE / sizeof(uint64_t) };

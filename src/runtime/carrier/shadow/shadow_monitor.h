@@ -1,5 +1,5 @@
-/* The monitor of shadows: what decides in the program, at a trigger, whether it is forked, and accounts
- * for that. For its own files only:
+/* The monitor of shadows: what decides in the program, at a trigger, whether it is forked, and
+ * accounts for that. For its own files only:
  *
  *      shadow.c ──> shadow_policy.c   may it be forked, are bursts better, is it to have all threads?
  *          │  └───> shadow_engines.c  the engines that shadows share
@@ -30,7 +30,8 @@ extern struct shadow_monitor shadow_monitor;
 
 /* False: there is no memory. */
 bool shadow_engines_need_as(void);
-/* Any context: the engine knows code that has gone, or changed. The next shadows get another one. */
+/* Any context: the engine knows code that has gone, or changed. The next shadows get another
+ * one. */
 void shadow_engines_retire(void);
 /* start->engine and ->passing. */
 void shadow_engines_lend(struct shadow_start *start);

@@ -1,4 +1,5 @@
-/* Files that a shadow makes or writes to: in memory, and nobody else's (docs/shadow.md, "Files"). */
+/* Files that a shadow makes or writes to: in memory, and nobody else's (docs/shadow.md,
+ * "Files"). */
 #include <asm-generic/errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,12 +9,14 @@
 #include "runtime/runtime.h"
 #include "sigsafe/sys.h"
 
-enum { COPIED_MOST = 16, SHOWN_MOST = 64, STATUS_UNIT = 512, MAKING = O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC };
+enum { COPIED_MOST = 16, SHOWN_MOST = 64, STATUS_UNIT = 512,
+      MAKING = O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC };
 
 /* What files said of themselves before they were copied. */
 static struct stat copied[COPIED_MOST];
 
-/* Files that memory shows, so that nobody may write to them: the descriptor may be closed by now. */
+/* Files that memory shows, so that nobody may write to them: the descriptor may be closed by
+ * now. */
 static struct {
     struct {
         uint64_t device, inode;
@@ -36,7 +39,8 @@ static struct shadow_descriptor *known(long fd)
 static struct shadow_descriptor *another(uint64_t device, uint64_t inode, enum shadow_file kind)
 {
     for (uint64_t i = 0; i < shadow_files.count; i++)
-        if (shadow_descriptor_is(&shadow_files.at[i], device, inode) && (!kind || shadow_files.at[i].kind == kind))
+        if (shadow_descriptor_is(&shadow_files.at[i], device, inode) &&
+            (!kind || shadow_files.at[i].kind == kind))
             return &shadow_files.at[i];
     return NULL;
 }
@@ -105,7 +109,8 @@ long shadow_file_make_as(long folder, const char *path, uint64_t flags)
     enum { WRITE_AND_SEARCH = 3 };
     char parent[512];
     struct stat status;
-    long there = sys_call6_as(SYS_newfstatat, folder, (long)path, (long)&status, AT_SYMLINK_NOFOLLOW, 0, 0);
+    long there =
+        sys_call6_as(SYS_newfstatat, folder, (long)path, (long)&status, AT_SYMLINK_NOFOLLOW, 0, 0);
     if (there != -ENOENT)
         return sys_failed(there) ? there : -EEXIST;
     if (!parent_name(path, parent, sizeof parent))
@@ -126,7 +131,8 @@ long shadow_file_make_as(long folder, const char *path, uint64_t flags)
 static bool put_as(long description, uint64_t fd)
 {
     long closes = sys_call3_as(SYS_fcntl, (long)fd, F_GETFD, 0);
-    return !sys_failed(sys_call3_as(SYS_dup3, description, (long)fd, closes & FD_CLOEXEC ? O_CLOEXEC : 0));
+    return !sys_failed(
+        sys_call3_as(SYS_dup3, description, (long)fd, closes & FD_CLOEXEC ? O_CLOEXEC : 0));
 }
 
 /* fd leads to `memory` from here on, where it stood. */
@@ -135,8 +141,8 @@ static bool lead_as(uint64_t fd, long memory)
     const struct shadow_descriptor *d = shadow_descriptor_at(fd);
     long position = sys_call3_as(SYS_lseek, (long)fd, 0, SEEK_CUR);
     long made = shadow_reopen_as((uint64_t)memory, d->flags & (O_ACCMODE | O_APPEND));
-    bool led = !sys_failed(position) && !sys_failed(made) && !sys_failed(sys_call3_as(SYS_lseek, made, position, SEEK_SET)) &&
-               put_as(made, fd);
+    bool led = !sys_failed(position) && !sys_failed(made) &&
+               !sys_failed(sys_call3_as(SYS_lseek, made, position, SEEK_SET)) && put_as(made, fd);
     if (!sys_failed(made))
         sys_call3_as(SYS_close, made, 0, 0);
     return led;
@@ -165,7 +171,8 @@ static bool copy_as(long memory, uint64_t fd, uint64_t size)
     int64_t at = 0;
     long n = 1;
     while ((uint64_t)at < size && n > 0)
-        n = sys_call6_as(SYS_sendfile, memory, (long)fd, (long)&at, (long)(size - (uint64_t)at), 0, 0);
+        n = sys_call6_as(SYS_sendfile, memory, (long)fd, (long)&at, (long)(size - (uint64_t)at), 0,
+                         0);
     return n >= 0;
 }
 
@@ -178,7 +185,8 @@ static const struct stat *before(const struct shadow_descriptor *d)
     return NULL;
 }
 
-/* A place for what the file says of itself: no copy of one that has it is open. NULL: there is none. */
+/* A place for what the file says of itself: no copy of one that has it is open. NULL: there is
+ * none. */
 static struct stat *free_place(void)
 {
     for (unsigned i = 0; i < COPIED_MOST; i++)
@@ -195,13 +203,15 @@ static bool own_as(uint64_t fd, bool empty)
         return true;
     if ((file->kind != FILE_REGULAR && file->kind != FILE_UNREADABLE) || (file->written && !empty))
         return false;
-    const struct shadow_descriptor *source = empty ? file : another(file->device, file->inode, FILE_REGULAR);
+    const struct shadow_descriptor *source =
+        empty ? file : another(file->device, file->inode, FILE_REGULAR);
     struct stat *status = free_place();
     if (!source || !status || sys_failed(sys_call3_as(SYS_fstat, (long)fd, (long)status, 0)) ||
         !has_room_as(empty ? 0 : (uint64_t)status->st_size))
         return false;
     long memory = memory_file_as(O_CLOEXEC);
-    bool made = !sys_failed(memory) && (empty || copy_as(memory, number_of(source), (uint64_t)status->st_size));
+    bool made = !sys_failed(memory) &&
+                (empty || copy_as(memory, number_of(source), (uint64_t)status->st_size));
     if (made) {
         lead_all_as(fd, memory);
         shadow_files.changed = true;
@@ -232,7 +242,8 @@ bool shadow_file_show(uint64_t fd)
     if (!file)
         return false;
     for (uint64_t i = 0; i < shadow_files.count; i++)
-        if (shadow_descriptor_is(&shadow_files.at[i], file->device, file->inode) && shadow_files.at[i].flags & O_ACCMODE)
+        if (shadow_descriptor_is(&shadow_files.at[i], file->device, file->inode) &&
+            shadow_files.at[i].flags & O_ACCMODE)
             return false;
     if (is_shown(file->device, file->inode))
         return true;
@@ -248,7 +259,8 @@ bool shadow_file_show(uint64_t fd)
 /* Another description of one that is the shadow's own. */
 static long open_own_as(const struct shadow_descriptor *same, uint64_t flags)
 {
-    long made = shadow_reopen_as(number_of(same), flags & (O_ACCMODE | O_APPEND | O_TRUNC | O_CLOEXEC));
+    long made =
+        shadow_reopen_as(number_of(same), flags & (O_ACCMODE | O_APPEND | O_TRUNC | O_CLOEXEC));
     struct shadow_descriptor *file = known(made);
     if (file) {
         *file = *same;
@@ -259,17 +271,22 @@ static long open_own_as(const struct shadow_descriptor *same, uint64_t flags)
 }
 
 /* Open for reading, whatever the program wants with it. */
-static long open_as(long folder, const char *path, uint64_t flags, const struct stat *status, bool lost)
+static long open_as(long folder, const char *path, uint64_t flags, const struct stat *status,
+                    bool lost)
 {
     uint64_t how = (flags & ~(uint64_t)(O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND)) | O_NONBLOCK;
     bool reads = (flags & O_ACCMODE) != O_WRONLY;
     long made = sys_call6_as(SYS_openat, folder, (long)path, (long)how, 0, 0, 0);
     if (made == -EACCES && !reads)
-        made = sys_call6_as(SYS_openat, folder, (long)path, (long)((flags & O_CLOEXEC) | O_PATH), 0, 0, 0);
+        made = sys_call6_as(SYS_openat, folder, (long)path, (long)((flags & O_CLOEXEC) | O_PATH), 0,
+                            0, 0);
     struct shadow_descriptor *file = known(made);
     if (!file)
         return made;
-    shadow_descriptor_set(file, S_ISDIR(status->st_mode) ? FILE_FOLDER : reads ? FILE_REGULAR : FILE_UNREADABLE,
+    shadow_descriptor_set(file,
+                          S_ISDIR(status->st_mode) ? FILE_FOLDER
+                          : reads                  ? FILE_REGULAR
+                                                   : FILE_UNREADABLE,
                           (uint32_t)(flags & ~(uint64_t)MAKING), status);
     file->written = lost;
     if (flags & O_TRUNC && !own_as((uint64_t)made, true))
@@ -280,7 +297,8 @@ static long open_as(long folder, const char *path, uint64_t flags, const struct 
 long shadow_file_open_as(long folder, const char *path, uint64_t flags, const struct stat *status)
 {
     enum { WRITE = 2 };
-    const struct shadow_descriptor *same = shadow_files.changed ? another(status->st_dev, status->st_ino, FILE_UNKNOWN) : NULL;
+    const struct shadow_descriptor *same =
+        shadow_files.changed ? another(status->st_dev, status->st_ino, FILE_UNKNOWN) : NULL;
     bool lost = same && same->written, writes = (flags & O_ACCMODE) != O_RDONLY;
     long may = writes ? sys_call6_as(SYS_faccessat, folder, (long)path, WRITE, 0, 0, 0) : 0;
     if (sys_failed(may))

@@ -1,12 +1,13 @@
-/* A shadow that goes on within a budget observes a stretch of its program, and passes the next one over: it runs it
- * under an engine that has no tool, several times as fast. So it sees more of a program that works in phases than as many
- * instructions in a row would show.
+/* A shadow that goes on within a budget observes a stretch of its program, and passes the next one
+ * over: it runs it under an engine that has no tool, several times as fast. So it sees more of a
+ * program that works in phases than as many instructions in a row would show.
  *
  *      forked                         `length` are observed          another one is there
  *      |--|·········|--|·······|--|·············|--|········|--|···········|--|
  *       observed, passed over, ...
  *
- * Two engines, each with its own code, have the registers in turns; what the program does is the same in both.
+ * Two engines, each with its own code, have the registers in turns; what the program does is the
+ * same in both.
  *
  * Context: a shadow, between instructions of the program: in the engine's callbacks.
  * Ownership: everything ends with the process. */

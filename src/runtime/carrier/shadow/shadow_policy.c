@@ -31,7 +31,8 @@ static uint64_t *saved_place(void)
     return common ? &common->saved : &policy.saved;
 }
 
-/* All shares are as likely, but for a fork in place of one of which nothing has come: that is all paid for afterwards. */
+/* All shares are as likely, but for a fork in place of one of which nothing has come: that is all
+ * paid for afterwards. */
 static uint64_t saved_draw(void)
 {
     if (last_failed())
@@ -40,15 +41,16 @@ static uint64_t saved_draw(void)
         policy.random = sys_ticks_as() | 1;
     uint64_t *saved = saved_place(), drawn = __atomic_load_n(saved, __ATOMIC_RELAXED);
     if (!drawn) {
-        drawn = rt.config->randomize ? 1 + burst_draw(&policy.random, BUDGET_SHARES - 1) : BUDGET_SHARES / 2;
+        drawn = rt.config->randomize ? 1 + burst_draw(&policy.random, BUDGET_SHARES - 1)
+                                     : BUDGET_SHARES / 2;
         __atomic_store_n(saved, drawn, __ATOMIC_RELAXED);
     }
     return drawn;
 }
 
-/* A fork that comes is expected to cost as much as the last one, or more where memory has grown, and must be affordable if
- * it costs the most that it can, at the simple price of copies. Without a budget forks are so frequent that copies cannot be
- * told from the program's own page faults. */
+/* A fork that comes is expected to cost as much as the last one, or more where memory has grown,
+ * and must be affordable if it costs the most that it can, at the simple price of copies. Without a
+ * budget forks are so frequent that copies cannot be told from the program's own page faults. */
 bool shadow_budget_has_room_as(const struct shadow_usage *now)
 {
     const struct shadow_prices p = shadow_prices();
@@ -59,7 +61,9 @@ bool shadow_budget_has_room_as(const struct shadow_usage *now)
                                  .fork_cpu_ns = a->last.cpu_ns,
                                  .saved = saved_draw()};
     if (shadow_monitor.record->started)
-        facts.last_ns = (budget ? shadow_account_cost(a, now, &p) : shadow_account_cost_most(a, now, &p)) + a->triggers_ns;
+        facts.last_ns =
+            (budget ? shadow_account_cost(a, now, &p) : shadow_account_cost_most(a, now, &p)) +
+            a->triggers_ns;
     if (!shadow_budget_allows(&a->budget, &facts))
         return false;
     if (!budget)
@@ -68,7 +72,8 @@ bool shadow_budget_has_room_as(const struct shadow_usage *now)
     uint64_t pause = shadow_fork_ns(&place), expected = 2 * pause; /* pages will be copied */
     facts.worst_ns = shadow_worst_ns(&place);
     if (shadow_monitor.record->started) {
-        struct copies_facts copies = {.pages = now->pages, .fork_pages = a->fork_pages, .copied = shadow_account_copied(a, now)};
+        struct copies_facts copies = {.pages = now->pages, .fork_pages = a->fork_pages,
+                                      .copied = shadow_account_copied(a, now)};
         uint64_t page_ns = shadow_account_page_ns(a, &p);
         facts.likely_ns = pause + shadow_copies_ns(shadow_copies_likely(&copies), page_ns);
         expected = pause + shadow_copies_ns(shadow_copies_expected(&copies), page_ns);
@@ -116,19 +121,22 @@ static bool barriers_fail(void)
 uint64_t shadow_faulted(void)
 {
     const struct spool_shadows *r = shadow_monitor.record;
-    return __atomic_load_n(&r->ended[END_FAULT], __ATOMIC_RELAXED) + __atomic_load_n(&r->ended[END_ENGINE], __ATOMIC_RELAXED);
+    return __atomic_load_n(&r->ended[END_FAULT], __ATOMIC_RELAXED) +
+           __atomic_load_n(&r->ended[END_ENGINE], __ATOMIC_RELAXED);
 }
 
-/* A shadow is to have all threads. If it is not decided: where several have been interrupted, or shadows that had one have
- * ended as it waited for others, or ended, or needed what may be kept from them (shadow_kept.h). Long shadows are few, and
- * will come to such a wait: none of them is risked. */
+/* A shadow is to have all threads. If it is not decided: where several have been interrupted, or
+ * shadows that had one have ended as it waited for others, or ended, or needed what may be kept
+ * from them (shadow_kept.h). Long shadows are few, and will come to such a wait: none of them is
+ * risked. */
 bool shadow_threads_wanted(void)
 {
     const uint64_t *ended = shadow_monitor.record->ended;
     uint32_t flags = shadow_settings->flags;
     if (!(flags & SHADOW_THREADS_AUTO))
         return flags & SHADOW_THREADS;
-    return (flags & SHADOW_GOES_ON || policy.several || ended[END_WAIT] || ended[END_EXIT] || shadow_faulted()) &&
+    return (flags & SHADOW_GOES_ON || policy.several || ended[END_WAIT] || ended[END_EXIT] ||
+            shadow_faulted()) &&
            rt.config->mechanism == MECHANISM_PERF && shadow_has_other_threads() && !barriers_fail();
 }
 
@@ -156,7 +164,8 @@ void shadow_place_look_as(void)
     struct spool_shadows *r = shadow_monitor.record;
     uint64_t ticks = sys_ticks_as();
     struct shadow_usage now;
-    if ((policy.looked_ticks && ticks - policy.looked_ticks < spool_header(&guest.spool)->tsc_hz / LOOKS) ||
+    if ((policy.looked_ticks &&
+         ticks - policy.looked_ticks < spool_header(&guest.spool)->tsc_hz / LOOKS) ||
         !shadow_usage_look_as(&now))
         return;
     policy.looked_ticks = ticks;

@@ -74,7 +74,8 @@ static uint64_t cpu_ns_as(void)
     return clock_ns_as(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* CPU time of the program. Linux: include/linux/posix-timers_types.h, make_process_cpuclock(pid, CPUCLOCK_SCHED). */
+/* CPU time of the program. Linux: include/linux/posix-timers_types.h, make_process_cpuclock(pid,
+ * CPUCLOCK_SCHED). */
 static uint64_t program_cpu_ns_as(void)
 {
     enum { CPUCLOCK_SCHED = 2, PID_SHIFT = 3 };
@@ -90,15 +91,16 @@ static void time_tell(void)
     self->told_ns = now;
 }
 
-/* So many instructions have been run: told now and then, since shadows end with their program at any moment, and whenever
- * it begins or ends to observe. */
+/* So many instructions have been run: told now and then, since shadows end with their program at
+ * any moment, and whenever it begins or ends to observe. */
 static void progress_tell(uint64_t ran)
 {
     struct shadow_self *self = &shadow_self;
     struct spool_shadows *r = self->record;
     bool passes = self->thread == self->passer;
     time_tell();
-    __atomic_fetch_add(passes ? &r->passed_ns : &r->run_ns, self->told_ns - self->begun_ns, __ATOMIC_RELAXED);
+    __atomic_fetch_add(passes ? &r->passed_ns : &r->run_ns, self->told_ns - self->begun_ns,
+                       __ATOMIC_RELAXED);
     self->begun_ns = self->told_ns;
     __atomic_fetch_add(passes ? &r->passed : &r->instructions, ran - self->told, __ATOMIC_RELAXED);
     self->told = ran;
@@ -161,8 +163,9 @@ static bool program_lives_as(void)
            sys_call3_as(SYS_kill, shadow_self.pid, 0, 0) != -ESRCH;
 }
 
-/* A shadow is never ahead of its program: one that has executed more than any processor does in the CPU time that the program
- * has had since the fork has gone another way. It waits, perhaps, for what happens in the program alone. */
+/* A shadow is never ahead of its program: one that has executed more than any processor does in the
+ * CPU time that the program has had since the fork has gone another way. It waits, perhaps, for
+ * what happens in the program alone. */
 static bool astray_as(void)
 {
     enum { FASTEST = 20 /* instructions a nanosecond */, AT_ONCE = 1000000000 };
@@ -174,8 +177,8 @@ uint64_t shadow_pages_most(void)
     return shadow_settings->memory / PAGE;
 }
 
-/* It has changed more memory than it may: neither its page faults, of which some are those of shared memory, nor the pages that
- * there are, of which some are its program's, are fewer. */
+/* It has changed more memory than it may: neither its page faults, of which some are those of
+ * shared memory, nor the pages that there are, of which some are its program's, are fewer. */
 static bool is_too_large_as(void)
 {
     uint64_t most = shadow_pages_most();
@@ -421,7 +424,8 @@ static void humble_as(void)
     file_write_as("/proc/self/oom_score_adj", score, sizeof score - 1);
     sys_call6_as(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0);
     sys_call3_as(SYS_setsid, 0, 0, 0);
-    sys_call3_as(SYS_sched_setaffinity, 0, sizeof shadow_settings->cpus, (long)shadow_settings->cpus);
+    sys_call3_as(SYS_sched_setaffinity, 0, sizeof shadow_settings->cpus,
+                 (long)shadow_settings->cpus);
     sys_call3_as(SYS_sched_setscheduler, 0, SCHED_IDLE, (long)&priority);
 }
 
@@ -502,7 +506,8 @@ void shadow_begin_as(const struct shadow_start *start)
     die_with_parent_as(start->parent);
     if (!shadow_files_part_as())
         shadow_end_as(END_SETUP);
-    long pagemap = shadow_passes() ? pages_open_as() : -1; /* what cannot be dumped may not open it */
+    /* what cannot be dumped may not open it */
+    long pagemap = shadow_passes() ? pages_open_as() : -1;
     humble_as();
     long stack = sys_call6_as(SYS_mmap, 0, HANDLER_STACK, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

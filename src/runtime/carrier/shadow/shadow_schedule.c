@@ -12,8 +12,8 @@
 #include "runtime/thread.h"
 #include "sigsafe/sys.h"
 
-/* The mean of a turn: long enough that what a switch costs does not count, short enough that waiting for a
- * lock by spinning is a small part of a shadow. */
+/* The mean of a turn: long enough that what a switch costs does not count, short enough that
+ * waiting for a lock by spinning is a small part of a shadow. */
 enum { TURN = 1 << 16, ADDED_MOST = 256 };
 
 static struct {
@@ -46,8 +46,8 @@ static void registers_of(struct shadow_thread *to, const greg_t *gregs)
     to->rflags = (uint64_t)gregs[REG_EFL];
 }
 
-/* One that stood still. It may have gone on while the copy was made, if the monitor was very slow: then its
- * frame is not there any more. */
+/* One that stood still. It may have gone on while the copy was made, if the monitor was very slow:
+ * then its frame is not there any more. */
 static bool rebuild(struct shadow_thread *to, const struct rt_barrier *b)
 {
     enum { EFLAGS_TF = 0x100 };
@@ -69,7 +69,8 @@ static bool rebuild(struct shadow_thread *to, const struct rt_barrier *b)
 static void sleep_on(struct shadow_thread *to, const struct barrier_place *place)
 {
     uint64_t command = place->arguments[1] & (uint64_t)FUTEX_CMD_MASK;
-    bool waits = place->call == SYS_futex && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
+    bool waits =
+        place->call == SYS_futex && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
     to->state = THREAD_ASLEEP;
     to->call = place->call;
     to->wait_at = waits ? place->arguments[0] : 0;
@@ -84,7 +85,8 @@ static enum seat_verdict verdict_await_as(struct spool_seat *seat)
     enum { ROUNDS = 100 };
     const struct timespec most = {0, 20000000};
     uint32_t verdict;
-    for (int i = 0; !(verdict = __atomic_load_n(&seat->verdict, __ATOMIC_ACQUIRE)) && i < ROUNDS; i++)
+    for (int i = 0; !(verdict = __atomic_load_n(&seat->verdict, __ATOMIC_ACQUIRE)) && i < ROUNDS;
+         i++)
         sys_call6_as(SYS_futex, (long)&seat->verdict, FUTEX_WAIT, VERDICT_NONE, (long)&most, 0, 0);
     return (enum seat_verdict)verdict;
 }

@@ -54,7 +54,8 @@ void shadow_guards_look_as(bool all)
             continue;
         if (all)
             sys_call3_as(SYS_kill, guard, SIGKILL, 0);
-        long found = sys_call6_as(SYS_wait4, guard, 0, (long)__WCLONE | (all ? 0 : WNOHANG), 0, 0, 0);
+        long found =
+            sys_call6_as(SYS_wait4, guard, 0, (long)__WCLONE | (all ? 0 : WNOHANG), 0, 0, 0);
         if (found == 0)
             continue;
         if (shadow_leave_as(spool_header(&guest.spool), seat, thread_monotonic_ns_as()))

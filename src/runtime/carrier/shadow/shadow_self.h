@@ -44,7 +44,8 @@ struct shadow_self {
     stack_t stack;
     struct shadow_action actions[SHADOW_FAULTS];
     uint32_t made;         /* spool_header.shadows_made when it began */
-    uint64_t left;         /* instructions of the current stretch that are to run after the current slice */
+    /* instructions of the current stretch that are to run after the current slice */
+    uint64_t left;
     uint64_t random;       /* how much is passed over */
     uint64_t sliced;       /* instructions of the slices so far, the current one included */
     uint64_t observed;     /* of these those that are not passed over */
@@ -53,7 +54,8 @@ struct shadow_self {
     uint64_t input_at;     /* where in the log of input it goes on (input_log.h) */
     uint64_t stream_number; /* of the call of a stream that has been answered last; ... */
     bool stream_ends;      /* ... and if it reads once more, that is the end of the file */
-    uint64_t begun_ns;     /* CPU time of the shadow when it began to run the program's code, or told of it last */
+    /* CPU time of the shadow when it began to run the program's code, or told of it last */
+    uint64_t begun_ns;
     uint64_t told, told_ns; /* instructions and CPU time that are in the record */
     uint64_t program_ns;   /* CPU time of the program when the shadow began to run its code */
     bool native;           /* the processor executes one instruction: the engine could not */
@@ -68,10 +70,11 @@ extern struct shadow_self shadow_self;
 
 /* Instructions that are observed in a row. */
 uint64_t shadow_stretch(void);
-/* The stretch of t is over, and the shadow goes on: the thread area for the next one, which has as many instructions as
- * shadow_self.left says then. */
+/* The stretch of t is over, and the shadow goes on: the thread area for the next one, which has as
+ * many instructions as shadow_self.left says then. */
 struct engine_thread *shadow_pass_next_as(struct engine_thread *t);
-/* The registers of `from` go to `to`, another one's area, and the shadow goes on there: observing, or not. */
+/* The registers of `from` go to `to`, another one's area, and the shadow goes on there: observing,
+ * or not. */
 _Noreturn void shadow_pass_over_as(struct engine_thread *to, const struct engine_thread *from);
 
 /* The end of the shadow. not_run: instructions that were counted but not executed. */
@@ -86,7 +89,8 @@ enum shadow_file {
     FILE_UNKNOWN,   /* closed, or not made private */
     FILE_REGULAR,   /* a description of its own, at the program's position */
     FILE_FOLDER,    /* likewise */
-    FILE_UNREADABLE, /* a regular file, not open for reading: likewise, or a name without a description */
+    /* a regular file, not open for reading: likewise, or a name without a description */
+    FILE_UNREADABLE,
     FILE_OWN,       /* made, or written to, by the shadow, in its memory: nobody else has it */
     FILE_PIPE,      /* what follows: likewise names */
     FILE_SOCKET,
@@ -94,12 +98,14 @@ enum shadow_file {
     FILE_OTHER,
 };
 
-/* Gives each descriptor of the process a description of its own, or none. False: it could not be done. */
+/* Gives each descriptor of the process a description of its own, or none. False: it could not be
+ * done. */
 bool shadow_files_part_as(void);
 enum shadow_file shadow_file_of(uint64_t fd);
 uint32_t shadow_file_flags(uint64_t fd);  /* as fcntl(F_GETFL) said */
 void shadow_file_set_flags(uint64_t fd, uint32_t flags);
-bool shadow_file_written(uint64_t fd);    /* it would have been: its contents are not what they seem */
+/* it would have been: its contents are not what they seem */
+bool shadow_file_written(uint64_t fd);
 /* `size` bytes are taken as written; position: whether they move it. */
 void shadow_file_write_as(uint64_t fd, uint64_t size, bool position);
 void shadow_file_copy(uint64_t from, uint64_t to);
@@ -107,29 +113,32 @@ void shadow_file_close(uint64_t first, uint64_t last);
 
 /* ---- files of its own ---- */
 
-/* A file that the program would have made, where there was none: one in memory stands for it. Its descriptor, or an error. */
+/* A file that the program would have made, where there was none: one in memory stands for it. Its
+ * descriptor, or an error. */
 long shadow_file_make_as(long folder, const char *path, uint64_t flags);
-/* One that is there, regular or a folder, as `status` says. Its descriptor, or an error; SHADOW_FILE_LOST: what the shadow
- * would have written to it was not kept, or what it would write would have to be seen in memory. */
+/* One that is there, regular or a folder, as `status` says. Its descriptor, or an error;
+ * SHADOW_FILE_LOST: what the shadow would have written to it was not kept, or what it would write
+ * would have to be seen in memory. */
 enum { SHADOW_FILE_LOST = -5000 };
 struct stat;
 long shadow_file_open_as(long folder, const char *path, uint64_t flags, const struct stat *status);
-/* A regular file is about to be written to: from here on it is the shadow's own, under all its descriptors. False: it is
- * not, since nobody here can read it, or it is too large. */
+/* A regular file is about to be written to: from here on it is the shadow's own, under all its
+ * descriptors. False: it is not, since nobody here can read it, or it is too large. */
 bool shadow_file_own_as(uint64_t fd);
-/* A file is about to be mapped so that all that is written to it is seen, by one who only reads: from here on nobody here may write
- * to it. False: somebody may already, or could make the memory writable. */
+/* A file is about to be mapped so that all that is written to it is seen, by one who only reads:
+ * from here on nobody here may write to it. False: somebody may already, or could make the memory
+ * writable. */
 bool shadow_file_show(uint64_t fd);
 /* FILE_OWN: it has so many bytes more, at most. */
 void shadow_file_grow_as(uint64_t size);
-/* What the kernel says of a file becomes what it would say in the program. fd: it was asked about this one; SHADOW_NO_FILE:
- * about a name. False: that is not known. */
+/* What the kernel says of a file becomes what it would say in the program. fd: it was asked about
+ * this one; SHADOW_NO_FILE: about a name. False: that is not known. */
 #define SHADOW_NO_FILE UINT64_MAX
 bool shadow_file_status_as(struct stat *status, uint64_t fd);
 /* What the kernel says of it is not what it would say in the program. */
 bool shadow_file_changed(uint64_t fd, uint64_t device, uint64_t inode);
-/* The program has got this descriptor of a socket: the shadow gets a name instead, under the same number. False: it has
- * another one there, or no room. */
+/* The program has got this descriptor of a socket: the shadow gets a name instead, under the same
+ * number. False: it has another one there, or no room. */
 bool shadow_file_accept_as(uint64_t from, uint64_t fd, uint32_t flags);
 
 /* TCGETS or TIOCGWINSZ of a device: as it was at the fork. False: that is not known. */
@@ -141,13 +150,13 @@ bool shadow_terminal_tell(uint64_t fd, uint64_t request, void *to, long *result)
 bool shadow_memory_part_as(void);
 /* Pages that a shadow may change; 0: all. */
 uint64_t shadow_pages_most(void);
-/* Copies what it still shares with its program, as far as pagemap (pages_there.h), which is closed, says what there is; negative:
- * nothing (shadow_apart.c). */
+/* Copies what it still shares with its program, as far as pagemap (pages_there.h), which is closed,
+ * says what there is; negative: nothing (shadow_apart.c). */
 void shadow_apart_as(long pagemap);
 /* Some of it is in [lo, hi). */
 bool shadow_memory_is_shared(uint64_t lo, uint64_t hi);
-/* The kernel does not write to the memory of the thread that forked by itself any more: a shadow may give that memory
- * back while it, or its guard, goes on. */
+/* The kernel does not write to the memory of the thread that forked by itself any more: a shadow
+ * may give that memory back while it, or its guard, goes on. */
 void shadow_rseq_part_as(void);
 
 /* ---- system calls ---- */
@@ -170,7 +179,8 @@ bool shadow_input_as(const struct input_call *call, long *result);
 void shadow_restorer(void);
 /* How a guard makes its shadow (shadow_entry.S): returns in the shadow alone. */
 void shadow_split(void *stack, void (*wait)(long));
-/* At the end: gives back nearly all memory, on the shadow's time, which nobody sees. Where no guard is: nothing. */
+/* At the end: gives back nearly all memory, on the shadow's time, which nobody sees. Where no guard
+ * is: nothing. */
 void shadow_guard_relieve_as(void);
 /* The place of a signal in shadow_self.actions, or -1. */
 int shadow_fault_index(int signal);

@@ -1,4 +1,5 @@
-/* What terminals say of themselves: asked of what the program has open, before a shadow parts from that. */
+/* What terminals say of themselves: asked of what the program has open, before a shadow parts from
+ * that. */
 #include <asm-generic/errno.h>
 #include <linux/major.h>
 #include <sys/ioctl.h>
@@ -24,8 +25,8 @@ static struct {
     uint8_t count;
 } terminals;
 
-/* Any other device may take the question for something else. The master of pseudo-terminals is another one each time
- * it is opened. */
+/* Any other device may take the question for something else. The master of pseudo-terminals is
+ * another one each time it is opened. */
 static bool is_terminal(uint64_t device)
 {
     unsigned kind = major(device);
@@ -38,7 +39,8 @@ uint8_t shadow_terminal_look_as(long fd, const struct stat *status)
     unsigned i = 0;
     if (major(status->st_rdev) == MEM_MAJOR)
         return TERMINAL_NONE;
-    while (i < terminals.count && (terminals.at[i].device != status->st_dev || terminals.at[i].inode != status->st_ino))
+    while (i < terminals.count &&
+           (terminals.at[i].device != status->st_dev || terminals.at[i].inode != status->st_ino))
         i++;
     if (i == terminals.count) {
         if (i == TERMINALS_MOST || !is_terminal(status->st_rdev) ||

@@ -27,8 +27,8 @@ static bool done(struct engine_thread *t, long result)
 static long wake(uint64_t at, uint64_t most, uint32_t bits)
 {
     long woken = 0;
-    for (struct shadow_thread *one; (uint64_t)woken < most && (one = shadow_threads_waiter(at, bits));
-         woken++)
+    for (struct shadow_thread *one;
+         (uint64_t)woken < most && (one = shadow_threads_waiter(at, bits)); woken++)
         shadow_threads_wake(one);
     return woken;
 }
@@ -127,7 +127,8 @@ static void robust_death(const struct shadow_thread *thread, uint64_t entry, int
         wake((uint64_t)word, 1, UINT32_MAX);
 }
 
-/* The kernel's struct robust_list_head: next, offset of the word from an entry, the entry in work. */
+/* The kernel's struct robust_list_head: next, offset of the word from an entry, the entry in
+ * work. */
 static void robust_walk(const struct shadow_thread *thread)
 {
     const uint64_t *head = (const uint64_t *)thread->robust;
@@ -218,7 +219,8 @@ static bool is_zero(uint64_t limit)
     return at && !at->tv_sec && !at->tv_nsec;
 }
 
-/* What a call waits for that a shadow does not get: END_INPUT, END_WAIT; END_COUNT: it does not wait. */
+/* What a call waits for that a shadow does not get: END_INPUT, END_WAIT; END_COUNT: it does not
+ * wait. */
 static enum shadow_end waits_for(const struct engine_thread *t)
 {
     uint64_t number = t->gpr[ENGINE_RAX];
@@ -231,8 +233,10 @@ static enum shadow_end waits_for(const struct engine_thread *t)
     case SYS_readv:
     case SYS_accept:
     case SYS_accept4:
-        return shadow_file_of(ARG(t, 1)) >= FILE_PIPE && !(shadow_file_flags(ARG(t, 1)) & O_NONBLOCK) ? END_INPUT
-                                                                                                  : END_COUNT;
+        return shadow_file_of(ARG(t, 1)) >= FILE_PIPE &&
+                       !(shadow_file_flags(ARG(t, 1)) & O_NONBLOCK)
+                   ? END_INPUT
+                   : END_COUNT;
     case SYS_poll: return (int32_t)ARG(t, 3) ? END_INPUT : END_COUNT;
     case SYS_ppoll: return is_zero(ARG(t, 3)) ? END_COUNT : END_INPUT;
     case SYS_pselect6: return is_zero(ARG(t, 5)) ? END_COUNT : END_INPUT;
@@ -251,7 +255,8 @@ static enum shadow_end waits_for(const struct engine_thread *t)
     }
 }
 
-/* The thread sleeps, as if what it waits for came late, and the others run on. Where nobody is left the table decides. */
+/* The thread sleeps, as if what it waits for came late, and the others run on. Where nobody is left
+ * the table decides. */
 static bool sleep_as(struct engine_thread *t, struct shadow_thread *self)
 {
     enum shadow_end why = waits_for(t);
@@ -263,8 +268,8 @@ static bool sleep_as(struct engine_thread *t, struct shadow_thread *self)
     return true;
 }
 
-/* A thread that begins here. C libraries insist on it; nothing interrupts a sequence, and all run on one
- * processor: the first two words of struct rseq. */
+/* A thread that begins here. C libraries insist on it; nothing interrupts a sequence, and all run
+ * on one processor: the first two words of struct rseq. */
 static bool rseq(struct engine_thread *t)
 {
     uint32_t *area = (uint32_t *)ARG(t, 1);

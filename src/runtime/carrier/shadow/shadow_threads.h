@@ -1,5 +1,6 @@
-/* All threads of the program in one shadow (`--threads all`, or auto): it has a single thread of the kernel, which runs
- * them in turns, each as far as its wait for another one or the end of its turn.
+/* All threads of the program in one shadow (`--threads all`, or auto): it has a single thread of
+ * the kernel, which runs them in turns, each as far as its wait for another one or the end of its
+ * turn.
  *
  *      READY <──turn over, yield, wake, its time limit── running ──exit──> GONE
  *        │                                                │   ^
@@ -7,8 +8,8 @@
  *      WAITS <─────── futex(wait), or for input ──────────┘
  *      ASLEEP  was in another system call at the fork: its registers are not known, it never runs
  *
- * What a thread has of its own is in its struct while it does not run; then it is in the processor, in
- * struct engine_thread, and in shadow_self (tid, mask, stack).
+ * What a thread has of its own is in its struct while it does not run; then it is in the processor,
+ * in struct engine_thread, and in shadow_self (tid, mask, stack).
  *
  *      shadow_schedule.c  who runs, turns, switches
  *      shadow_threads.c   the system calls that are about threads
@@ -68,8 +69,9 @@ struct shadow_thread *shadow_threads_add_as(struct engine_thread *t);
 bool shadow_threads_others_ready(void);
 /* ... or would, once its time limit is over. */
 bool shadow_threads_others_left(void);
-/* The running thread's system call is answered, whenever it runs again, with `result`; then somebody else runs.
- * Its state has been set; if nobody can run the shadow ends with why, at this call. */
+/* The running thread's system call is answered, whenever it runs again, with `result`; then
+ * somebody else runs. Its state has been set; if nobody can run the shadow ends with why, at this
+ * call. */
 void shadow_threads_leave_as(struct engine_thread *t, long result, enum shadow_end why);
 /* Who has waited longest there, of those with some of the bits; NULL: nobody. */
 struct shadow_thread *shadow_threads_waiter(uint64_t at, uint32_t bits);

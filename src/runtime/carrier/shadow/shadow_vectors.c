@@ -11,13 +11,15 @@ static struct {
     uint64_t features, size;
 } vectors;
 
-/* Linux: arch/x86/include/uapi/asm/sigcontext.h, struct _fpx_sw_bytes in the last bytes of the legacy area. */
+/* Linux: arch/x86/include/uapi/asm/sigcontext.h, struct _fpx_sw_bytes in the last bytes of the
+ * legacy area. */
 bool shadow_vectors_begin_as(const void *frame)
 {
     if (!frame || (uint64_t)frame % ALIGNMENT)
         return false;
     const struct _fpx_sw_bytes *about =
-        (const struct _fpx_sw_bytes *)(const void *)((const uint8_t *)frame + LEGACY - sizeof *about);
+        (const struct _fpx_sw_bytes *)(const void *)((const uint8_t *)frame + LEGACY -
+                                                     sizeof *about);
     if (about->magic1 != FP_XSTATE_MAGIC1 || about->xstate_size <= LEGACY)
         return false;
     vectors.features = about->xfeatures;
@@ -36,7 +38,8 @@ void shadow_vectors_save(void *area)
 {
     __asm__ volatile("xsave64 (%0)"
                      :
-                     : "r"(area), "a"((uint32_t)vectors.features), "d"((uint32_t)(vectors.features >> 32))
+                     : "r"(area), "a"((uint32_t)vectors.features),
+                       "d"((uint32_t)(vectors.features >> 32))
                      : "memory");
 }
 
@@ -44,6 +47,7 @@ void shadow_vectors_load(const void *area)
 {
     __asm__ volatile("xrstor64 (%0)"
                      :
-                     : "r"(area), "a"((uint32_t)vectors.features), "d"((uint32_t)(vectors.features >> 32))
+                     : "r"(area), "a"((uint32_t)vectors.features),
+                       "d"((uint32_t)(vectors.features >> 32))
                      : "memory");
 }

@@ -10,12 +10,12 @@
  *     stack        a stack_t                   page       the beginning of a page
  *     str:TEXT     a string                    argv envp  lists of strings
  *     bad:SIZE     bad pointers only           opt:SIZE   NULL, and bad pointers
- *     fd:KIND      r a pipe with 5 bytes, w its other end, s a socket with 5 bytes, l one that listens, f a file, e an epoll
- *                  descriptor; and what is none
+ *     fd:KIND      r a pipe with 5 bytes, w its other end, s a socket with 5 bytes, l one that
+ *                  listens, f a file, e an epoll descriptor; and what is none
  *     file:KIND    a stream that r reads, w writes      fn:thread  a start routine
  *     heap, mutex, rwlock, cond, sem, barrier, spec:PAST|BROKEN  objects that are ready for use
- * A pointer is also NULL, at addresses where nothing is, misaligned, in memory that may not be written or read, right at its end, a
- * part beyond it, and the same as the pointer before it.
+ * A pointer is also NULL, at addresses where nothing is, misaligned, in memory that may not be
+ * written or read, right at its end, a part beyond it, and the same as the pointer before it.
  *
  * ELSEWHERE(function, test): what has no meaning as a single call is in this test.
  *

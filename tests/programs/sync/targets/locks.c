@@ -1,6 +1,7 @@
 /* One thread holds a lock for a known time, again and again, while the other waits for it:
  *
- *   mutex 4/8, read-write lock 2/8, condition 1/8, semaphore 1/8; and locks that are never waited for
+ *   mutex 4/8, read-write lock 2/8, condition 1/8, semaphore 1/8; and locks that are never waited
+ *   for
  *
  * argv: milliseconds of waiting in all. */
 #include <pthread.h>

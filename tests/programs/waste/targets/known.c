@@ -1,5 +1,5 @@
-/* Loads and stores of which it is known what becomes of them. Each mode is a function of a few instructions, the ones of
- * interest with labels, which are executed n times. */
+/* Loads and stores of which it is known what becomes of them. Each mode is a function of a few
+ * instructions, the ones of interest with labels, which are executed n times. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -17,20 +17,25 @@
 #define L(label) ".globl " #label "\n" #label ":\n"
 
 /* Overwritten unread; the second store is read, and each changes what is there. */
-MODE(dead, L(dead_store) "movq %rdi, (%rsi)\n" L(dead_killer) "movq %rsi, (%rsi)\n" L(dead_read) "movq (%rsi), %rax\n")
+MODE(dead, L(dead_store) "movq %rdi, (%rsi)\n" L(dead_killer) "movq %rsi, (%rsi)\n" L(
+               dead_read) "movq (%rsi), %rax\n")
 /* The same value each time but the first, and read each time. */
 MODE(silent, L(silent_store) "movl $7, (%rsi)\n" L(silent_read) "movl (%rsi), %eax\n")
 /* Half of it is overwritten: its first bytes, or its last. */
-MODE(half, L(half_store) "movq %rdi, (%rsi)\n" L(half_low) "movl $1, (%rsi)\n"
-           "movq (%rsi), %rax\n" L(half_other) "movq %rdi, 16(%rsi)\n" L(half_high) "movl $1, 20(%rsi)\n"
-           "movq 16(%rsi), %rax\n")
+MODE(half, L(half_store) "movq %rdi, (%rsi)\n" L(
+               half_low) "movl $1, (%rsi)\n"
+                         "movq (%rsi), %rax\n" L(half_other) "movq %rdi, 16(%rsi)\n" L(
+                             half_high) "movl $1, 20(%rsi)\n"
+                                        "movq 16(%rsi), %rax\n")
 /* A third of what is stored is dead, in lines all over 64 kB. */
-MODE(walk, "movl %edi, %edx\nandl $1023, %edx\nshll $6, %edx\n" L(walk_store) "movq %rdi, (%rsi,%rdx)\n"
-           L(walk_low) "movl $1, (%rsi,%rdx)\n" "movq (%rsi,%rdx), %rax\n")
+MODE(walk, "movl %edi, %edx\nandl $1023, %edx\nshll $6, %edx\n" L(
+               walk_store) "movq %rdi, (%rsi,%rdx)\n" L(walk_low) "movl $1, (%rsi,%rdx)\n"
+                                                                  "movq (%rsi,%rdx), %rax\n")
 /* Sixteen bytes over two lines. */
-MODE(vector, "movq %rdi, %xmm0\npunpcklqdq %xmm0, %xmm0\n" L(vector_store) "movdqu %xmm0, 56(%rsi)\n"
-             "pxor %xmm1, %xmm1\n" L(vector_killer) "movdqu %xmm1, 56(%rsi)\n"
-             L(vector_read) "movdqu 56(%rsi), %xmm2\n")
+MODE(vector, "movq %rdi, %xmm0\npunpcklqdq %xmm0, %xmm0\n" L(
+                 vector_store) "movdqu %xmm0, 56(%rsi)\n"
+                               "pxor %xmm1, %xmm1\n" L(vector_killer) "movdqu %xmm1, 56(%rsi)\n" L(
+                                   vector_read) "movdqu 56(%rsi), %xmm2\n")
 /* 200 bytes, twice: the second time over the first; then read by a string instruction. */
 MODE(string, "movq %rdi, %rdx\nmovq %rsi, %r8\nmovq %rsi, %rdi\nmovl %edx, %eax\nmovl $25, %ecx\n"
              L(string_store) "rep stosq\n"
@@ -48,11 +53,14 @@ MODE(frame, "call 3f\njmp 4f\n3: pushq %rbx\nsubq $32, %rsp\n" L(frame_store) "m
             "addq $32, %rsp\npopq %rbx\nret\n4:\n")
 
 /* The kernel reads it. */
-MODE(written, L(written_store) "movq %rdi, (%rsi)\n" "pushq %rdi\nmovl $1, %eax\nmovl null_file(%rip), %edi\nmovl $8, %edx\n"
-              "pushq %rsi\nsyscall\npopq %rsi\npopq %rdi\n")
+MODE(written,
+     L(written_store) "movq %rdi, (%rsi)\n"
+                      "pushq %rdi\nmovl $1, %eax\nmovl null_file(%rip), %edi\nmovl $8, %edx\n"
+                      "pushq %rsi\nsyscall\npopq %rsi\npopq %rdi\n")
 /* A call of which it is not known what it reads (a personality that is asked for). */
-MODE(unknown, L(unknown_store) "movq %rdi, (%rsi)\n" "pushq %rdi\nmovl $135, %eax\nmovl $0xffffffff, %edi\n"
-              "pushq %rsi\nsyscall\npopq %rsi\npopq %rdi\n")
+MODE(unknown, L(unknown_store) "movq %rdi, (%rsi)\n"
+                               "pushq %rdi\nmovl $135, %eax\nmovl $0xffffffff, %edi\n"
+                               "pushq %rsi\nsyscall\npopq %rsi\npopq %rdi\n")
 /* Where it is read, or not, is somebody else's. */
 MODE(shared, L(shared_store) "movq %rdi, (%rsi)\n")
 MODE(reader, L(reader_load) "movq (%rsi), %rax\n")
@@ -98,10 +106,11 @@ static void with_others(const char *mode, uint64_t n)
 
 int main(int argc, char **argv)
 {
-    static const struct { const char *name; void (*run)(uint64_t n, void *at); } modes[] = {
-        {"dead", dead}, {"silent", silent}, {"half", half}, {"walk", walk}, {"vector", vector}, {"string", string},
-        {"search", search}, {"atomic", atomic}, {"frame", frame}, {"written", written}, {"unknown", unknown},
-        {"reader", reader}, {"shared", shared}};
+    static const struct { const char *name; void (*run)(uint64_t n, void *at);
+    } modes[] = {{"dead", dead},     {"silent", silent},   {"half", half},       {"walk", walk},
+                 {"vector", vector}, {"string", string},   {"search", search},   {"atomic", atomic},
+                 {"frame", frame},   {"written", written}, {"unknown", unknown}, {"reader", reader},
+                 {"shared", shared}};
     if (argc < 3)
         return 2;
     null_file = open("/dev/null", O_WRONLY);
