@@ -1,4 +1,5 @@
-/* Finding threads that were not made by pthread_create, where there are no perf events.
+/* Finding threads that were not made by pthread_create, where there are no perf events; and, where
+ * events that find them have gone (ticks.c), the end of the collector.
  *
  * Every RT_DISCOVERY_NS of elapsed time at most, the thread that takes a sample by its timer reads
  * the names of a few of the process's threads. One that nobody knows gets a timer on its own CPU
@@ -101,7 +102,7 @@ static void scan_some(void)
     int32_t tids[CHUNK];
     attach_look_for_collector_as();
     thread_reap_as();
-    if (!rt_running_as())
+    if (!rt_running_as() || !__atomic_load_n(&scan.on, __ATOMIC_ACQUIRE))
         return;
     unsigned count = threads_read(tids);
     known_leave_out(tids, count);
@@ -116,9 +117,15 @@ void scan_begin_as(void)
     __atomic_store_n(&scan.on, true, __ATOMIC_RELEASE);
 }
 
+static bool is_needed(void)
+{
+    return __atomic_load_n(&scan.on, __ATOMIC_ACQUIRE) ||
+           (rt.attached && __atomic_load_n(&guest.process->undiscovered, __ATOMIC_RELAXED));
+}
+
 void scan_look_as(uint64_t now_ticks)
 {
-    if (!__atomic_load_n(&scan.on, __ATOMIC_ACQUIRE) ||
+    if (!is_needed() ||
         now_ticks < __atomic_load_n(&scan.next_ticks, __ATOMIC_RELAXED) ||
         __atomic_exchange_n(&scan.busy, 1, __ATOMIC_ACQUIRE))
         return;

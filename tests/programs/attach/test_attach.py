@@ -429,10 +429,11 @@ def begin_recording(program, *options):
     return recorder
 
 
-def test_killed():
+def test_killed(*how):
     """The collector is killed: the process falls silent by itself, and can be attached to again."""
-    with Program(target("attach-busy")) as program:
+    with Program(target("attach-busy"), *how) as program:
         recorder = begin_recording(program)
+        program.compute(0.5 if how else 0)
         spool = spool_of(program.pid)
         expect(spool is not None, "the process has no spool")
         recorder.kill()
@@ -453,6 +454,15 @@ def test_killed():
         expect(not program.handles_trap(), "the handler is still there")
         program.process.terminate()
         expect(program.end() == (["SIGTRAP default 1"], 5), "the program was disturbed")
+
+
+def test_killed_switching():
+    """Threads that switch so often that timers sample them, and no event finds others."""
+    with Program(target("attach-busy"), "switching") as program:
+        program.record("--duration", "1", "-F", "997")
+        notes = program.report()["notes"]
+        expect("switched so often" in str(notes), f"{notes}")
+    test_killed("switching")
 
 
 def test_killed_anywhere():
