@@ -8,7 +8,8 @@ import sys
 import tempfile
 import time
 
-from harness import PATIENCE, PENUMBRA, Failure, Recording, expect, main, run, target
+from harness import (ENTERS_SANDBOX, PATIENCE, PENUMBRA, Failure, Recording, expect, main, run,
+                     target)
 
 
 EVERY = ((), ("-F", "9973"), ("-e", "wall"), ("--tool", "values"),
@@ -318,6 +319,152 @@ def confined():
     expect("not recorded, of programs that were executed: 1, by children of vfork that had entered a sandbox" in notes, notes)
 
 
+def entered():
+    if os.geteuid() == 0:
+        expect("sandbox" in Recording([target("sandbox"), "privileged"],
+                                      ("-F", "10000")).report["processes"][0],
+               "a sandbox of one with privileges is not noted")
+    # prctl may bring another filter, and signals cannot be ignored
+    r = Recording([target("sandbox")])
+    expect(r.report["processes"][0].get("sandbox") == {"threads": 0, "processes": 1},
+           f"{r.report['processes']}")
+    expect(r.samples() > 100, f"only {r.samples()} samples")
+    # A sample that is raised inside execve would end the new image.
+    for options in (("-F", "10000"), ("-e", "wall", "-F", "10000")):
+        for _ in range(5):
+            Recording(["setpriv", "--no-new-privs", "sh", "-c", "echo sandboxed; echo x | cat"],
+                      options)
+    # Threads that are put into one are in the handler, in a burst, or under the engine at that
+    # moment.
+    for options in (("-F", "20000"), ("-F", "20000", "--tool", "values", "--every", "1"),
+                    ("--exact", "--tool", "blocks"),
+                    ("--carrier", "shadow", "--tool", "paths", "--load", "2", "-F", "1000")):
+        Recording([target("sandbox_threads"), "10"], options)
+    # Whoever asks whether there are filters is in no sandbox; what is made in one is counted.
+    asked = Recording([target("locked_in")]).report
+    expect(len(asked["processes"]) == 2 and "sandbox" not in asked["processes"][0],
+           f"asked: {asked['processes']}")
+    expect(len(asked["threads"]) == 3, f"{len(asked['threads'])} threads of one that asked")
+    entered = Recording([target("locked_in"), "enter"])
+    processes = entered.report["processes"]
+    expect(len(processes) == 2 and not any("sandbox" in p for p in processes),
+           f"entered: {processes}")
+    entered = Recording([target("locked_in"), "enter"], ("-e", "malloc"))
+    processes = entered.report["processes"]
+    expect([p.get("sandbox") for p in processes] == [{"threads": 1, "processes": 1}],
+           f"entered: {processes}")
+    text = run([PENUMBRA, "report", entered.file]).stdout.decode()
+    expect("1 thread and 1 process that were made there are not in this profile" in text, text)
+    said = run([PENUMBRA, "record", "-e", "malloc", "-o", os.devnull, target("locked_in"),
+                "enter"]).stderr.decode()
+    expect("made there that are not observed" in said or "1 thread and 1 process, with all" in said,
+           said)
+    whole = Recording([target("locked_in")], ("--exact", "--tool", "blocks")).report
+    expect(whole["stopped"]["sandbox"] == 0 and whole["instructions"] > 400000000,
+           f"whole: {whole['instructions']}")
+
+
+def returns():
+    """A filter that does not know what a sample ends with (sshd's): samples end before it, and the
+    report says so."""
+    for options in ((), ("-F", "10000"), ("-e", "wall"), ("--no-trampoline",), ("--tool", "values"),
+                    ("-e", "malloc=1"),
+                    ("--carrier", "shadow", "--load", "2"), ("--carrier", "auto"),
+                    ("--exact", "--tool", "blocks")):
+        Recording([target("sandbox_return"), "kill", "prctl"], options)
+    for what in ("kill", "errno", "caller"):
+        for how in ("seccomp", "second", "blocked"):
+            r = Recording([target("sandbox_return"), what, how], ("-F", "5000"))
+            expect(r.report["processes"][0].get("sandbox", {}).get("silenced") == 1,
+                   f"{what} {how}: {r.report['processes']}")
+            text = run([PENUMBRA, "report", r.file]).stdout.decode()
+            expect("1 thread is sampled only until it entered: " in text, text)
+    # With threads in the handler, busy or asleep at that moment.
+    for options in (("-F", "20000"), ("-e", "wall", "-F", "5000"),
+                    ("-F", "20000", "--tool", "values", "--every", "1")):
+        for _ in range(2):
+            r = Recording([target("sandbox_return"), "kill", "threads"], options)
+            expect(r.report["processes"][0]["sandbox"]["silenced"] == 4,
+                   f"threads: {r.report['processes']}")
+    narrow()
+    # what is executed ignores what it would natively
+    for what in ("kill", "errno", "caller", "allow"):
+        Recording([target("sandbox_return"), what, "exec"], ("-F", "5000"))
+    for how in ("prctl", "threads", "blocked"): # a timer's signals
+        Recording([target("sandbox_return"), "kill", how], ("-F", "1000"),
+                  around=[target("noperf")])
+    # Samples go on where they may, and where there is no filter in the end.
+    for what, how in (("allow", "prctl"), ("allow", "second"), ("kill", "fails")):
+        r = Recording([target("sandbox_return"), what, how], ("-F", "1000"))
+        expect("silenced" not in r.report["processes"][0].get("sandbox", {}),
+               f"{what} {how}: {r.report['processes']}")
+        ended = Recording([target("sandbox_return"), "kill", "prctl"], ("-F", "1000")).samples()
+        expect(r.samples() > 2 * ended and r.samples() > 100,
+               f"{what} {how}: {r.samples()} samples, ended: {ended}")
+
+
+def narrow():
+    """The second filter is seen where the first one lets through as much as that takes; else
+    samples end before the first one, if another one may come."""
+    for around in ((), [target("noperf")]):
+        for how in ("narrow", "narrow1", "narrower"):
+            for options in (("-F", "1000"),
+                            ("--tool", "values", "-F", "1000"))[:1 if around else 2]:
+                r = Recording([target("sandbox_return"), "kill", how], options, around=around)
+                expect(r.report["processes"][0]["sandbox"]["silenced"] == 1,
+                       f"{how}: {r.report['processes']}")
+        r = Recording([target("sandbox_return"), "kill", "last"], ("-F", "1000"), around=around)
+        expect("silenced" not in r.report["processes"][0].get("sandbox", {}),
+               f"last: {r.report['processes']}")
+    early, late, later, last = (Recording([target("sandbox_return"), "kill", how],
+                                          ("-F", "5000")).samples()
+                                for how in ("narrower", "narrow", "narrow1", "last"))
+    expect(1.5 * early < min(late, later) and 1.5 * max(late, later) < last,
+           f"{early}, {late}, {later}, {last} samples")
+
+
+def rate():
+    """What a sample stands for in a sandbox is what its threads' periods are set to before it, once
+    for all."""
+    for _ in range(8):
+        r = Recording([target("sandbox_return"), "allow", "prctl"], ("-F", "1000"))
+        coverage = r.report["coverage"]
+        expect(80 < coverage["percent"] < 120, f"{coverage}")
+    # Elapsed time: a short wait is not a whole period.
+    waits = ENTERS_SANDBOX + "import time\nfor i in range(4000):\n    time.sleep(1e-5)\nprint('end')\n"
+    report = Recording([sys.executable, "-c", waits], ("-e", "wall", "-F", "499")).report
+    charged, elapsed = report["samples"] * report["period"], report["duration_ns"]
+    expect(0.5 * elapsed < charged < 1.1 * elapsed, f"{charged} ns are charged to {elapsed}")
+
+
+def forbids():
+    """A sample would end, or stop for ever, who has asked the kernel for these; what is asked for
+    by number is what is done."""
+    for what in ("traced", "clock", "calls", "elsewhere", "actions"):
+        for options in ((), ("-F", "9973"), ("-e", "wall"), ("--tool", "values"),
+                        ("--carrier", "shadow", "--tool", "paths"),
+                        ("--exact", "--tool", "null"), ("-e", "malloc=1"), ("-e", "write=1"),
+                        ("-e", "lock-wait=1")):
+            Recording([target("forbids"), what], options)
+
+
+def refused():
+    """What the kernel has refused does not end samples: not of that thread, nor of threads and
+    children that are made later."""
+    for options in (("-F", "9973"), ("-e", "wall", "-F", "9973")):
+        r = Recording([target("forbids"), "refused"], options, around=[target("refuses")])
+        processes, threads = r.report["processes"], r.report["threads"]
+        expect(len(processes) == 2 and len(threads) == 3, f"{processes} {threads}")
+        expect(not any("sandbox" in p for p in processes), f"{processes}")
+        expect(all(t["samples"] > 30 for t in threads), f"{threads}")
+    r = Recording([target("forbids"), "refused", "privileges"], ("-F", "9973"),
+                  around=[target("refuses")])
+    expect(len(r.report["processes"]) == 2 and "sandbox" not in r.report["processes"][0],
+           f"{r.report['processes']}")
+    expect(r.samples() > 30, f"{r.samples()} samples")
+
+
 if __name__ == "__main__":
     main({f.__name__: f for f in (strict, privileges, wrapped, chroots, hidden, made, ticks, handed,
-                                  deaf, calls, confined)})
+                                  deaf, calls, confined, entered, returns, rate, forbids,
+                                  refused)})
