@@ -62,15 +62,18 @@ static unsigned leaf_without(const struct probe *p, unsigned selectors)
  * this encoding does not have repeat what is at 0. */
 static void fill(struct model *m, unsigned row, uint8_t opcode, bool modrm, uint16_t *all)
 {
+    uint8_t limits[SELECTORS];
+    for (unsigned s = 0; s < SELECTORS; s++) {
+        bool absent = s >= SELECT_MOD3 && s <= SELECT_RM && !modrm;
+        limits[s] = (uint8_t)(absent ? 1 : probe_values(row, s));
+    }
     for (unsigned leaf = 0; leaf < PROBE_LEAVES; leaf++) {
         struct probe p = {.row = row, .opcode = opcode, .modrm = modrm};
         struct x86_form form;
-        unsigned rest = leaf, none = 0, features = 1u << SELECT_B | 1u << SELECT_A32;
-        for (unsigned s = 0; s < SELECTORS; rest /= ranges[s], s++) {
-            p.value[s] = (uint8_t)(rest % ranges[s]);
-            bool absent = s >= SELECT_MOD3 && s <= SELECT_RM && !modrm;
-            none |= (unsigned)(p.value[s] >= (absent ? 1 : probe_values(row, s))) << s;
-        }
+        unsigned none = 0, features = 1u << SELECT_B | 1u << SELECT_A32;
+        memcpy(p.value, probe_leaf_values(leaf), sizeof p.value);
+        for (unsigned s = 0; s < SELECTORS; s++)
+            none |= (unsigned)(p.value[s] >= limits[s]) << s;
         if (none) {
             all[leaf] = all[leaf_without(&p, none)];
             continue;
@@ -92,8 +95,7 @@ static bool matters(const uint16_t *all, unsigned selector)
     for (unsigned s = 0; s < selector; s++)
         stride *= ranges[s];
     for (unsigned leaf = 0; leaf < PROBE_LEAVES; leaf++) {
-        unsigned value = leaf / stride % ranges[selector];
-        if (all[leaf] != all[leaf - value * stride])
+        if (all[leaf] != all[leaf - probe_leaf_values(leaf)[selector] * stride])
             return true;
     }
     return false;
@@ -136,9 +138,10 @@ static void compress(const uint16_t *all, struct x86_root *root)
         count *= ranges[s];
     }
     for (unsigned leaf = 0; leaf < PROBE_LEAVES; leaf++) {
-        unsigned rest = leaf, at = 0;
-        for (unsigned s = 0; s < SELECTORS; rest /= ranges[s], s++)
-            at += rest % ranges[s] * scheme.stride[s];
+        const uint8_t *values = probe_leaf_values(leaf);
+        unsigned at = 0;
+        for (unsigned s = 0; s < SELECTORS; s++)
+            at += values[s] * scheme.stride[s];
         kept[at] = all[leaf];
     }
     root->scheme = (uint8_t)scheme_number(&scheme);

@@ -208,22 +208,35 @@ unsigned probe_values(unsigned row, unsigned selector)
     }
 }
 
+const uint8_t *probe_leaf_values(unsigned leaf)
+{
+    static const uint8_t ranges[SELECTORS] = SELECTOR_RANGES;
+    static uint8_t values[PROBE_LEAVES][SELECTORS];
+    static bool made;
+    for (unsigned i = 0; i < PROBE_LEAVES && !made; i++)
+        for (unsigned s = 0, rest = i; s < SELECTORS; rest /= ranges[s], s++)
+            values[i][s] = (uint8_t)(rest % ranges[s]);
+    made = true;
+    return values[leaf];
+}
+
 /* Tries all selectors until the opcode is valid. No vector opcode is valid for some modrm.rm only,
  * but that of vector indexes, 4. */
 int probe_modrm(struct model *m, unsigned row, uint8_t opcode)
 {
-    static const uint8_t ranges[SELECTORS] = SELECTOR_RANGES;
+    uint8_t limits[SELECTORS];
+    for (unsigned s = 0; s < SELECTORS; s++)
+        limits[s] = (uint8_t)probe_values(row, s);
     for (unsigned leaf = 0; leaf < PROBE_LEAVES; leaf++) {
+        const uint8_t *values = probe_leaf_values(leaf);
+        bool skip = row >= ROW_VEX && values[SELECT_RM] % 4 != 0;
+        for (unsigned s = 0; s < SELECTORS && !skip; s++)
+            skip = values[s] >= limits[s];
+        if (skip)
+            continue;
         struct probe p = {.row = row, .opcode = opcode, .modrm = true};
         struct model_insn in;
-        bool skip = false;
-        unsigned rest = leaf;
-        for (unsigned s = 0; s < SELECTORS; rest /= ranges[s], s++) {
-            p.value[s] = (uint8_t)(rest % ranges[s]);
-            skip = skip || p.value[s] >= probe_values(row, s);
-        }
-        if (skip || (row >= ROW_VEX && p.value[SELECT_RM] % 4 != 0))
-            continue;
+        memcpy(p.value, values, sizeof p.value);
         if (choose(m, &p, 0, &in))
             return in.insn.attributes & ZYDIS_ATTRIB_HAS_MODRM ? 1 : 0;
     }

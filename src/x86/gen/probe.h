@@ -23,6 +23,9 @@ struct probe {
  * with zeros behind them that may serve as immediates up to the 15th. */
 unsigned probe_bytes(const struct probe *p, uint8_t code[15]);
 
+/* The values of all selectors that make the leaf. */
+const uint8_t *probe_leaf_values(unsigned leaf);
+
 /* How many values of a selector a row's encoding has. */
 unsigned probe_values(unsigned row, unsigned selector);
 
