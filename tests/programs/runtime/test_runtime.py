@@ -138,8 +138,8 @@ def account():
     os.sched_setaffinity(0, {max(cores)})
     hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
     try:
-        allocates = [sys.executable, "-c", "for _ in range(100000): bytearray(4000)"]
-        for command, options in (([target("shares"), "1500"], ()),
+        allocates = [sys.executable, "-c", "for _ in range(40000): bytearray(4000)"]
+        for command, options in (([target("shares"), "500"], ()),
                                  (allocates, ("-e", "malloc=16k"))):
             busy = Recording(command, options)
             expect(busy.report["overhead"]["percent_of_cpu"] < 25,
