@@ -325,17 +325,17 @@ bool hook_things_map_as(struct engine *e)
 
 static struct known_thing *thing_at(const struct engine *e, const struct spool_thing *thing)
 {
-    uint64_t hash = (thing->key ^ thing->tool ^ thing->to * UINT64_C(0x9e3779b97f4a7c15)) *
+    uint64_t more = thing->words[0] | (uint64_t)thing->words[1] << 32;
+    uint64_t hash = (thing->key ^ thing->tool ^ more * UINT64_C(0x9e3779b97f4a7c15)) *
                     UINT64_C(0xd6e8feb86659fd93);
     return (struct known_thing *)(void *)e->known_things.base + (hash >> 32) % THINGS;
 }
 
 static bool thing_equal(const struct spool_thing *a, const struct spool_thing *b)
 {
-    bool equal = a->key == b->key && a->bytes == b->bytes && a->instructions == b->instructions &&
-                 a->kind == b->kind && a->tool == b->tool;
-    for (unsigned i = 0; equal && i < CLASS_COUNT; i++)
-        equal = a->classes[i] == b->classes[i];
+    bool equal = a->key == b->key && a->kind == b->kind && a->tool == b->tool;
+    for (unsigned i = 0; equal && i < sizeof a->words / sizeof *a->words; i++)
+        equal = a->words[i] == b->words[i];
     return equal;
 }
 
@@ -423,8 +423,8 @@ uint32_t inline_counter_make_as(struct engine_thread *t, uint32_t kind, uint64_t
 {
     struct engine *e = t->engine;
     engine_lock_as(e);
-    struct spool_thing thing = { .key = key_as(e, from), .to = key_as(e, to), .kind = THING_EDGE,
-                                 .tool = (uint16_t)kind };
+    struct spool_thing thing = { .key = key_as(e, from), .edge.to = key_as(e, to),
+                                 .kind = THING_EDGE, .tool = (uint16_t)kind };
     uint32_t id = thing_make_as(e, &thing, counter_new_as);
     engine_unlock_as(e);
     return id;

@@ -137,14 +137,14 @@ bool spool_counts_add_block(struct counts_process *q, const struct spool_thing *
     blocks[c->block_count++] = (struct profile_block){.image = spool_counts_image(t->key),
                                                       .process = q->process,
                                                       .offset = key_offset(t->key),
-                                                      .bytes = t->bytes,
-                                                      .instructions = t->instructions,
+                                                      .bytes = t->block.bytes,
+                                                      .instructions = t->block.instructions,
                                                       .count = count};
-    c->instructions = add_saturated(c->instructions, count * t->instructions);
+    c->instructions = add_saturated(c->instructions, count * t->block.instructions);
     c->counted = true;
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
-        c->classes[i] = add_saturated(c->classes[i], count * t->classes[i]);
-        c->classified |= t->classes[i] != 0;
+        c->classes[i] = add_saturated(c->classes[i], count * t->block.classes[i]);
+        c->classified |= t->block.classes[i] != 0;
     }
     return true;
 }
@@ -160,10 +160,10 @@ static bool add_edge(struct counts_process *q, const struct spool_thing *t, uint
     q->r->edge_capacity = capacity;
     c->edges = edges;
     edges[c->edge_count++] = (struct profile_edge){.from_image = spool_counts_image(t->key),
-                                                   .to_image = spool_counts_image(t->to),
+                                                   .to_image = spool_counts_image(t->edge.to),
                                                    .process = q->process,
                                                    .from = key_offset(t->key),
-                                                   .to = key_offset(t->to),
+                                                   .to = key_offset(t->edge.to),
                                                    .count = count};
     return true;
 }
@@ -173,7 +173,13 @@ static bool add_edge(struct counts_process *q, const struct spool_thing *t, uint
 
 bool spool_counts_is_block(const struct spool_thing *t)
 {
-    return t->kind == THING_BLOCK && t->instructions && t->instructions <= BLOCK_INSTRUCTIONS_MAX;
+    return t->kind == THING_BLOCK && t->block.instructions &&
+           t->block.instructions <= BLOCK_INSTRUCTIONS_MAX;
+}
+
+bool spool_counts_is_access(const struct spool_thing *t)
+{
+    return t->kind == THING_ACCESS && t->access.way && t->access.way <= ACCESS_UPDATE;
 }
 
 /* ---- windows ---- */

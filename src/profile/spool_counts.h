@@ -73,6 +73,8 @@ struct counts_process {
 bool spool_counts_thing(struct counts_process *q, uint32_t id, struct spool_thing *out);
 /* It is a block as there can be one. */
 bool spool_counts_is_block(const struct spool_thing *t);
+/* It is a load, a store or both. */
+bool spool_counts_is_access(const struct spool_thing *t);
 /* It is the tool's, one of those that observed. */
 bool spool_counts_is_of(const struct counts_process *q, const struct spool_thing *t, uint32_t kind);
 /* Where several tools counted the same blocks, one of them is taken for all: is it this thing's? */

@@ -69,10 +69,8 @@ uint32_t counts_ids_as(const struct spool *s, const struct spool_counts *c)
 static void thing_copy_as(struct spool_thing *to, const struct spool_thing *from)
 {
     to->key = from->key;
-    for (unsigned i = 0; i < CLASS_COUNT; i++)
-        to->classes[i] = from->classes[i];
-    to->bytes = from->bytes;
-    to->instructions = from->instructions;
+    for (unsigned i = 0; i < sizeof to->words / sizeof *to->words; i++)
+        to->words[i] = from->words[i];
     to->tool = from->tool;
     /* Completes the record: pairs with the readers' acquire load. */
     __atomic_store_n(&to->kind, from->kind, __ATOMIC_RELEASE);

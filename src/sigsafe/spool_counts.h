@@ -40,18 +40,18 @@
 #define COUNTS_IDS_MAX (UINT32_C(1) << 26) /* 512 MB of counters a thread */
 #define COUNTS_PIECE 8192u                 /* counters: pieces are multiples of it, of 64 kB */
 
+/* What a thing is the site of: which member of spool_thing says more. */
 enum thing_kind {
-    THING_NONE = 0, /* an id whose record was never completed */
-    THING_BLOCK,    /* straight-line code, counted at its entry */
-    THING_EDGE,     /* a transfer of control between two places */
-    THING_ROW,      /* what a tool keeps a row of (spool_rows.h): `bytes`, `instructions` and `to`
-                       mean what the tool says */
-    /* a register that an instruction writes, or a part of 8 bytes of it: `bytes` of it,
-     * `instructions` is what it is, `to` whose copy it is or 0 (spool_results.h) */
-    THING_RESULT,
-    /* instructions with a register that is not observed: `instructions` is an enum unobserved */
-    THING_UNOBSERVED,
+    THING_NONE = 0,   /* an id whose record was never completed */
+    THING_BLOCK,      /* straight-line code, counted at its entry */
+    THING_EDGE,       /* a transfer of control between two places */
+    THING_ACCESS,     /* an instruction's operand in memory */
+    THING_RESULT,     /* a register that an instruction writes, or a part of 8 bytes of it */
+    THING_UNOBSERVED, /* a block's instructions with a register that is not observed */
+    THING_TOTALS,     /* no code: what the tool sums up for each thread */
 };
+
+enum access_way { ACCESS_LOAD = 1, ACCESS_STORE = 2, ACCESS_UPDATE = 3 };
 
 /* X(enumerator, name in files and --json, what it holds). Each instruction is of one class. */
 #define INSTRUCTION_CLASSES(X)                                                                     \
@@ -76,22 +76,54 @@ enum thing_kind {
 enum instruction_class { INSTRUCTION_CLASSES(CLASS_ENUMERATOR) CLASS_COUNT };
 #undef CLASS_ENUMERATOR
 
-/*   0          8                        24       26       28      30       32
- *   +----------+------------------------+--------+--------+--------+--------+
- *   | key      | classes[16]            | bytes  | instr. | kind   | tool   |  block
- *   | key      | to        | 0          | 0      | 0      | kind   | tool   |  edge
- *   +----------+------------------------+--------+--------+--------+--------+
+/*   0          8           16           24       26       28       30       32
+ *   +----------+-----------+------------+--------+--------+--------+--------+
+ *   | key      | classes[16]            | bytes  | instr. | kind   | tool   |  THING_BLOCK
+ *   | key      | to        | 0          | 0      | 0      | kind   | tool   |  THING_EDGE
+ *   | key      | operand   | 0          | bytes  | way    | kind   | tool   |  THING_ACCESS
+ *   | key      | copy_of   | 0          | bytes  | what   | kind   | tool   |  THING_RESULT
+ *   | key      | 0         | 0          | 0      | reason | kind   | tool   |  THING_UNOBSERVED
+ *   | 0        | 0         | 0          | 0      | 0      | kind   | tool   |  THING_TOTALS
+ *   +----------+-----------+------------+--------+--------+--------+--------+
  *
- * Keys are those of key.h, with exact addresses: a block's is its first instruction, an edge's the
- * first byte of the instruction that transfers control, and `to` where it goes. */
+ * Keys are those of key.h, with exact addresses: of the instruction, a block's first one, the one
+ * that transfers control. Bytes that a kind does not use are 0: equal bytes are equal things. */
+#define THING_PART __attribute__((packed, aligned(4)))
+struct thing_block {
+    uint8_t classes[CLASS_COUNT]; /* instructions of each class; all 0: not classified */
+    uint16_t bytes, instructions;
+} THING_PART;
+struct thing_edge {
+    uint64_t to; /* a key: where it goes */
+} THING_PART;
+struct thing_access {
+    uint64_t operand; /* which one, where an instruction has several */
+    uint64_t reserved;
+    uint16_t bytes; /* of the operand; 0: a repeated string's */
+    uint16_t way;   /* enum access_way */
+} THING_PART;
+struct thing_result {
+    uint64_t copy_of; /* the id whose value it always has, or 0 */
+    uint64_t reserved;
+    uint16_t bytes; /* of the register or its part */
+    uint16_t what;  /* spool_results.h */
+} THING_PART;
+struct thing_unobserved {
+    uint64_t reserved[2];
+    uint16_t unused;
+    uint16_t reason; /* enum unobserved */
+} THING_PART;
+
 struct spool_thing {
     uint64_t key;
     union {
-        uint64_t to;
-        uint8_t classes[CLASS_COUNT]; /* instructions of each class; all 0: not classified */
+        struct thing_block block;
+        struct thing_edge edge;
+        struct thing_access access;
+        struct thing_result result;
+        struct thing_unobserved unobserved;
+        uint32_t words[5]; /* all of it */
     };
-    uint16_t bytes;
-    uint16_t instructions;
     uint16_t kind; /* atomic enum thing_kind, written last */
     uint16_t tool; /* enum tool_kind: whose it is */
 };

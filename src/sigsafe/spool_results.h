@@ -38,7 +38,7 @@
 #include "sigsafe/concise.h"
 #include "sigsafe/spool_rows.h"
 
-/* What is in spool_thing.instructions: the register's number (enum tuple_register), and */
+/* What is in thing_result.what: the register's number (enum tuple_register), and */
 enum {
     /* how long the elements are that it has: 0: it is one; n: 1 << n - 1 bytes */
     RESULT_LANE_SHIFT = 8, RESULT_LANE_MASK = 3,
@@ -86,11 +86,11 @@ static inline struct result_front *result_front_at(uint8_t *chunk, uint32_t id)
     return (struct result_front *)(void *)chunk + id % ROWS_CHUNK;
 }
 
-/* A result may be that of another id of its block, always: `to` says which. It has no lead and no
- * row then. What lies in another piece of a window is not said so. */
-static inline bool result_is_copy(uint64_t to, uint32_t id)
+/* A result may be that of another id of its block, always: `copy_of` says which. It has no lead and
+ * no row then. What lies in another piece of a window is not said so. */
+static inline bool result_is_copy(uint64_t of, uint32_t id)
 {
-    return to && to < id && to / COUNTS_PIECE == id / COUNTS_PIECE;
+    return of && of < id && of / COUNTS_PIECE == id / COUNTS_PIECE;
 }
 
 /* One was taken off lead->left, which is below 0, for a result that is not the same as `bits`. True

@@ -1,7 +1,6 @@
 /* Address streams: how the addresses of each load and store of a thread follow one another, in the
- * spool and in a profile, which adds up threads. The row (spool_rows.h) of an access, a THING_ROW,
- * is a summary of what was accessed: the thing's `bytes` are those of the operand, `instructions`
- * an enum stream_kind. Of a block's row, a THING_BLOCK's, only `count` is used.
+ * spool and in a profile, which adds up threads. The row (spool_rows.h) of a THING_ACCESS is a
+ * summary of what was accessed. Of a block's row, a THING_BLOCK's, only `count` is used.
  *
  * Strides, the differences of successive addresses, are kept in a table of the most frequent ones:
  * a stride that is met moves up when it has become more frequent than the one above, and one that
@@ -23,8 +22,6 @@ enum {
     STREAM_STRIDES = 4,
     STREAM_LINE = 64,  /* bytes of a cache line */
 };
-
-enum stream_kind { STREAM_LOAD = 1, STREAM_STORE = 2, STREAM_UPDATE = 3 };
 
 struct spool_stream {
     uint64_t count;
@@ -92,7 +89,7 @@ struct profile_stream {
     uint32_t image, process;
     uint64_t offset;     /* of the instruction: link-time address */
     uint32_t bytes;      /* accessed at once */
-    uint32_t kind;       /* enum stream_kind */
+    uint32_t kind;       /* enum access_way */
     uint64_t count;      /* accesses */
     uint64_t span;       /* bytes between the lowest and the highest address; of several threads or
                             processes the widest */

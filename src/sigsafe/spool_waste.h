@@ -2,9 +2,8 @@
  * What is kept of each load and store of a thread in the spool, and in a profile, which adds up
  * threads. docs/waste.md defines the terms.
  *
- * The row (spool_rows.h) of an access is a THING_ROW: the thing's `bytes` are those of the operand
- * (0: a repeated string's), `instructions` an enum waste_access, `to` the number of the operand.
- * One row of each thread, WASTE_TOTALS, holds its sums.
+ * The row (spool_rows.h) of an access is a THING_ACCESS's. One row of each thread, that of
+ * THING_TOTALS, holds its sums.
  *
  * Pairs are kept with the access that was in vain: the most frequent few of each. One that is met
  * moves up when it has become more frequent than the one above, and one that is not there takes
@@ -19,8 +18,6 @@
 #include <stdint.h>
 
 #include "sigsafe/spool_rows.h"
-
-enum waste_access { WASTE_LOAD = 1, WASTE_STORE = 2, WASTE_UPDATE = 3, WASTE_TOTALS = 4 };
 
 /* X(enumerator, name in --json, what the access was, and with what it makes a pair) */
 #define WASTE_KINDS(X)                                                                             \
@@ -68,7 +65,7 @@ struct waste_pair {
 struct spool_waste {
     union {
         struct waste_figures figures;
-        struct waste_sums sums; /* of WASTE_TOTALS, which has no pairs */
+        struct waste_sums sums; /* of THING_TOTALS, which has no pairs */
     };
     struct waste_pair pairs[WASTE_PAIRS]; /* the most frequent first */
 };
@@ -135,7 +132,7 @@ struct profile_waste_site {
     uint32_t image, process;
     uint64_t offset; /* of the instruction: link-time address */
     uint32_t bytes;  /* accessed at once; 0: a repeated string */
-    uint32_t kind;   /* enum waste_access */
+    uint32_t kind;   /* enum access_way */
     struct waste_figures figures;
 };
 

@@ -77,11 +77,12 @@ enum instruction_class classify(const struct x86_insn *insn)
 struct spool_thing classify_block_as(const struct hooks *h, const struct hook_block *block)
 {
     struct spool_thing thing = {
-        .key = hook_key_as(h, block->pc), .bytes = (uint16_t)(block->next - block->pc),
-        .instructions = (uint16_t)block->count, .kind = THING_BLOCK,
+        .key = hook_key_as(h, block->pc), .kind = THING_BLOCK,
+        .block = {.bytes = (uint16_t)(block->next - block->pc),
+                  .instructions = (uint16_t)block->count},
     };
     for (uint32_t i = 0; i < block->count; i++)
-        thing.classes[classify(&block->insns[i])]++;
+        thing.block.classes[classify(&block->insns[i])]++;
     return thing;
 }
 

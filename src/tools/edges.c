@@ -13,7 +13,7 @@ static void count_as(struct hooks *h, const struct hook_block *block, enum hook_
                      uint64_t to)
 {
     uint64_t from = block->next - block->insns[block->count - 1].length;
-    struct spool_thing thing = { .key = hook_key_as(h, from), .to = hook_key_as(h, to),
+    struct spool_thing thing = { .key = hook_key_as(h, from), .edge.to = hook_key_as(h, to),
                                  .kind = THING_EDGE };
     uint32_t id = hook_counter_make_as(h, &thing);
     if (id != COUNTS_NONE)

@@ -174,9 +174,10 @@ struct asked {
 static uint32_t thing_make_as(struct asked *a, uint64_t pc, unsigned bytes, unsigned what,
                               uint32_t same)
 {
-    struct spool_thing thing = { .key = hook_key_as(a->hooks, pc), .kind = THING_RESULT,
-                                .bytes = (uint16_t)bytes,
-                                 .instructions = (uint16_t)what, .to = same };
+    struct spool_thing thing = {
+        .key = hook_key_as(a->hooks, pc), .kind = THING_RESULT,
+        .result = {.copy_of = same, .bytes = (uint16_t)bytes, .what = (uint16_t)what},
+    };
     uint32_t next = a->last + 1, id = a->made ? next : hook_counter_make_as(a->hooks, &thing);
     a->torn |= id != next;
     return a->last = id;
@@ -385,7 +386,7 @@ static bool unobserved_as(struct asked *a)
     for (unsigned i = 0; i < UNOBSERVED_COUNT; i++) {
         struct spool_thing thing = {.key = hook_key_as(a->hooks, a->block->pc),
                                     .kind = THING_UNOBSERVED,
-                                    .instructions = (uint16_t)i};
+                                    .unobserved.reason = (uint16_t)i};
         uint32_t id = a->unobserved[i] ? hook_counter_make_as(a->hooks, &thing) : 0;
         if (a->unobserved[i] &&
             (id >= COUNTS_IDS_MAX || !hook_count_as(a->hooks, HOOK_ENTRY, 0, id, a->unobserved[i])))

@@ -48,10 +48,10 @@ static bool access_as(const struct hook_block *block, uint32_t index, uint64_t n
 {
     struct spool_thing thing = {
         .key = hook_key_as(h, next - block->insns[index].length),
-        .kind = THING_ROW,
-        .bytes = m->size,
-        .instructions = (uint16_t)((m->access & X86_MEM_READ ? STREAM_LOAD : 0) |
-                                   (m->access & X86_MEM_WRITE ? STREAM_STORE : 0)),
+        .kind = THING_ACCESS,
+        .access = {.bytes = m->size,
+                   .way = (uint16_t)((m->access & X86_MEM_READ ? ACCESS_LOAD : 0) |
+                                     (m->access & X86_MEM_WRITE ? ACCESS_STORE : 0))},
     };
     uint32_t id = hook_thing_new_as(h, &thing);
     struct access *a = id < COUNTS_IDS_MAX ? access_make_as(h, id) : NULL;

@@ -502,13 +502,13 @@ static void range_touch(struct observer *o, uint32_t id, unsigned kind, uint64_t
         struct line *l = t->watch[watch_part(begin)] ? line_look(o, begin) : NULL;
         if (!l)
             continue;
-        if (kind & WASTE_LOAD)
+        if (kind & ACCESS_LOAD)
             piece_load(o, l, &p);
-        if (kind & WASTE_STORE)
+        if (kind & ACCESS_STORE)
             piece_store(o, l, &p);
         lock_release(&l->lock);
     }
-    if (kind & WASTE_STORE)
+    if (kind & ACCESS_STORE)
         floor_note(t, address);
 }
 

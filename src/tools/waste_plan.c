@@ -26,7 +26,7 @@ static unsigned kind_of(const struct x86_insn *insn, const struct x86_memory *m)
 {
     bool always = insn->kind == X86_STRING_REP || !(m->access & X86_MEM_CONDITIONAL);
     bool stores = m->access & X86_MEM_WRITE && always;
-    return (m->access & X86_MEM_READ ? WASTE_LOAD : 0u) | (stores ? WASTE_STORE : 0u);
+    return (m->access & X86_MEM_READ ? ACCESS_LOAD : 0u) | (stores ? ACCESS_STORE : 0u);
 }
 
 static bool operand_as(const struct hook_block *block, uint32_t index, unsigned operand,
@@ -36,8 +36,9 @@ static bool operand_as(const struct hook_block *block, uint32_t index, unsigned 
     bool repeats = insn->kind == X86_STRING_REP;
     bool searches = repeats && (insn->opcode & 0xf6) == 0xa6; /* cmps, scas */
     struct spool_thing thing = {
-        .key = hook_key_as(h, next - insn->length), .to = operand, .kind = THING_ROW,
-        .bytes = repeats ? 0 : m->size, .instructions = (uint16_t)kind_of(insn, m),
+        .key = hook_key_as(h, next - insn->length), .kind = THING_ACCESS,
+        .access = {.operand = operand, .bytes = repeats ? 0 : m->size,
+                   .way = (uint16_t)kind_of(insn, m)},
     };
     uint32_t id = hook_thing_make_as(h, &thing);
     struct waste_site *a =
@@ -92,7 +93,7 @@ static bool insn_as(const struct hook_block *block, uint32_t index, uint64_t nex
 void waste_block_as(const struct hook_block *block, struct hooks *h)
 {
     struct waste_common *common = hook_common_as(h, 0, sizeof *common);
-    struct spool_thing totals = {.kind = THING_ROW, .instructions = WASTE_TOTALS};
+    struct spool_thing totals = {.kind = THING_TOTALS};
     uint64_t next = block->pc;
     if (common && !common->totals) {
         uint32_t id = hook_thing_make_as(h, &totals);

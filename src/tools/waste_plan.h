@@ -13,7 +13,7 @@ enum { WASTE_IDS = 1 << 22 }; /* with room in the engine's common memory */
 /* What is known of an id. */
 struct waste_site {
     struct tuple_memory memory; /* of its size: 0 is a repeated string's */
-    uint8_t kind;               /* enum waste_access */
+    uint8_t kind;               /* enum access_way */
     uint8_t element;            /* of a repeated string: its bytes */
     bool searches;              /* of these: it may end early */
 };

@@ -226,9 +226,9 @@ static void weigh(struct path_reader *r, uint32_t id)
     uint64_t count = c->blocks[r->blocks.index[id] - 1].count;
     if (count > SPOOL_COUNTER_MAX)
         count = SPOOL_COUNTER_MAX;
-    c->instructions = add_saturated(c->instructions, count * thing.instructions);
+    c->instructions = add_saturated(c->instructions, count * thing.block.instructions);
     for (unsigned i = 0; i < CLASS_COUNT; i++)
-        c->classes[i] = add_saturated(c->classes[i], count * thing.classes[i]);
+        c->classes[i] = add_saturated(c->classes[i], count * thing.block.classes[i]);
 }
 
 static bool find_table(const struct spool_view *v, spool_ref ref, struct found *out)

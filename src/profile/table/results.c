@@ -80,7 +80,7 @@ static bool add_results(struct counts_process *q, const struct spool_thing *t,
                         const struct hotlist *list)
 {
     static const uint32_t kinds[] = {RESULTS_PLAIN, RESULTS_FLOAT, RESULTS_DOUBLE, RESULTS_PLAIN};
-    uint32_t what = t->instructions, kind = kinds[what >> RESULT_FORM_SHIFT & RESULT_FORM_MASK];
+    uint32_t what = t->result.what, kind = kinds[what >> RESULT_FORM_SHIFT & RESULT_FORM_MASK];
     unsigned lane = what >> RESULT_LANE_SHIFT & RESULT_LANE_MASK,
              bytes = lane ? 1u << (lane - 1) : sizeof(uint64_t);
     union result_list one;
@@ -91,9 +91,9 @@ static bool add_results(struct counts_process *q, const struct spool_thing *t,
         kind = RESULTS_SECOND;
     if (!(what & RESULT_REST))
         (*q->values)->tuples = add_saturated((*q->values)->tuples, list->observed);
-    if (bytes >= t->bytes)
+    if (bytes >= t->result.bytes)
         return add_result(q, t, kind, list);
-    for (unsigned at = 0; ok && at + bytes <= t->bytes && at + bytes <= sizeof(uint64_t);
+    for (unsigned at = 0; ok && at + bytes <= t->result.bytes && at + bytes <= sizeof(uint64_t);
          at += bytes) {
         take_lane(&one, list, at, bytes);
         ok = add_result(q, t, kind, &one.list);
@@ -138,16 +138,16 @@ static bool counter(struct counts_process *q, const struct table_counter *c, boo
     if (thing && thing->kind == THING_BLOCK && spool_counts_is_of(q, thing, TOOL_RESULTS))
         s->gated = c->count > 1 && load(c->words + 1) >> GATE_STEPS ? count : 0;
     if (thing && thing->kind == THING_RESULT) {
-        uint32_t own =
-            result_is_copy(thing->to, c->id) && thing->to >= c->first ? (uint32_t)thing->to : c->id;
+        uint64_t other = thing->result.copy_of;
+        uint32_t own = result_is_copy(other, c->id) && other >= c->first ? (uint32_t)other : c->id;
         const uint64_t *lead = c->words - (uint64_t)(c->id - own) * c->count;
         *mine = true;
         return get_result(
             q, own, thing,
             (struct counts_lead){(int64_t)load(lead), c->count > 1 ? load(lead + 1) : 0});
     }
-    if (thing && thing->kind == THING_UNOBSERVED && thing->instructions < UNOBSERVED_COUNT) {
-        uint64_t *sum = &(*q->values)->unobserved[thing->instructions];
+    if (thing && thing->kind == THING_UNOBSERVED && thing->unobserved.reason < UNOBSERVED_COUNT) {
+        uint64_t *sum = &(*q->values)->unobserved[thing->unobserved.reason];
         *sum = add_saturated(*sum, count);
         *mine = true;
     }

@@ -149,7 +149,7 @@ static bool settle(void *table, const uint32_t *new_index)
 
 const char *profile_stream_kind(uint32_t kind)
 {
-    return kind == STREAM_LOAD ? "load" : kind == STREAM_STORE ? "store" : "update";
+    return kind == ACCESS_LOAD ? "load" : kind == ACCESS_STORE ? "store" : "update";
 }
 
 /* ---- from the spool ---- */
@@ -160,8 +160,8 @@ static bool add_stream(struct counts_process *q, const struct spool_thing *t,
     struct profile_stream stream = {.image = spool_counts_image(t->key),
                                     .process = q->process,
                                     .offset = key_offset(t->key),
-                                    .bytes = t->bytes,
-                                    .kind = t->instructions,
+                                    .bytes = t->access.bytes,
+                                    .kind = t->access.way,
                                     .count = s->count,
                                     .span = s->hi > s->lo ? s->hi - s->lo : 0,
                                     .runs = s->runs,
@@ -184,7 +184,7 @@ static bool stream_row(void *data, uint32_t id, const void *row)
     bool known = spool_counts_thing(q, id, &thing) && s.count <= SPOOL_COUNTER_MAX;
     if (known && spool_counts_is_block(&thing))
         return spool_counts_add_block(q, &thing, s.count);
-    if (known && thing.kind == THING_ROW && thing.instructions <= STREAM_UPDATE)
+    if (known && spool_counts_is_access(&thing))
         return add_stream(q, &thing, &s);
     q->r->view->damage++;
     return true;
@@ -221,7 +221,7 @@ static bool section_needed(const struct profile *p)
 
 /* Columns of plain numbers, in the order of the file. */
 #define STREAM_COLUMNS(X)                                                                          \
-    X(kind, STREAM_UPDATE, "whether an access loads, stores or both")                              \
+    X(kind, ACCESS_UPDATE, "whether an access loads, stores or both")                              \
     X(bytes, UINT32_MAX, "the bytes of an access")                                                 \
     X(count, UINT64_MAX, "a number of accesses")                                                   \
     X(span, UINT64_MAX, "the span of a stream")                                                    \

@@ -50,7 +50,7 @@ bool profile_waste_add_pair(struct profile_waste *w, const struct profile_waste_
 
 const char *profile_waste_access(uint32_t kind)
 {
-    return kind == WASTE_LOAD ? "load" : kind == WASTE_STORE ? "store" : "update";
+    return kind == ACCESS_LOAD ? "load" : kind == ACCESS_STORE ? "store" : "update";
 }
 
 const char *profile_waste_kind(uint32_t kind)
@@ -225,17 +225,12 @@ static bool settle(void *table, const uint32_t *new_index)
 
 /* ---- from the spool ---- */
 
-static bool is_access(const struct spool_thing *t)
-{
-    return t->kind == THING_ROW && t->instructions && t->instructions <= WASTE_UPDATE;
-}
-
 bool waste_pair_make(struct counts_process *q, uint32_t id, const struct waste_pair *p,
                      struct profile_waste_pair *out)
 {
     struct spool_thing at, with;
-    if (!spool_counts_thing(q, id, &at) || !is_access(&at) ||
-        !spool_counts_thing(q, p->with - 1, &with) || !is_access(&with) ||
+    if (!spool_counts_thing(q, id, &at) || !spool_counts_is_access(&at) ||
+        !spool_counts_thing(q, p->with - 1, &with) || !spool_counts_is_access(&with) ||
         p->kind >= WASTE_KIND_COUNT) {
         q->r->view->damage++;
         return false;
@@ -289,19 +284,19 @@ static bool waste_row(void *data, uint32_t id, const void *at)
     if (!any)
         return true;
     bool known = spool_counts_thing(q, id, &thing);
-    if (known && thing.kind == THING_ROW && thing.instructions == WASTE_TOTALS) {
+    if (known && thing.kind == THING_TOTALS) {
         waste_sums_add(&w->sums, &row.sums);
         return add_instructions(q, row.sums.instructions);
     }
-    if (!known || !is_access(&thing)) {
+    if (!known || !spool_counts_is_access(&thing)) {
         q->r->view->damage++;
         return true;
     }
     struct profile_waste_site site = {.image = spool_counts_image(thing.key),
                                       .process = q->process,
                                       .offset = key_offset(thing.key),
-                                      .bytes = thing.bytes,
-                                      .kind = thing.instructions,
+                                      .bytes = thing.access.bytes,
+                                      .kind = thing.access.way,
                                       .figures = row.figures};
     return profile_waste_add_site(w, &site) && add_pairs(q, id, &row);
 }
@@ -416,7 +411,7 @@ static void get_sites(struct decoder *d, struct cursor *c, struct profile_waste_
 {
     read_places(d, c, at, n, sizeof *at);
     for (uint32_t i = 0; i < n && !c->failed; i++)
-        at[i].kind = (uint32_t)cursor_uleb(c, WASTE_UPDATE, "whether an access loads or stores");
+        at[i].kind = (uint32_t)cursor_uleb(c, ACCESS_UPDATE, "whether an access loads or stores");
     for (uint32_t i = 0; i < n && !c->failed; i++)
         at[i].bytes = read_u32(c, "the bytes of an access");
 #define GET(name)                                                                                  \

@@ -100,8 +100,8 @@ static void processes_and_windows_are_summed(void **state)
     const struct spool_counts *c = spool_at(&s, parent->counts, sizeof *c);
     struct spool_counts *forked = counts_fork_child_as(&s, c, child);
     /* The parent's next id and the child's are the same number and different things. */
-    struct spool_thing mine = {.key = key_make(3, 0x9000), .bytes = 2, .instructions = 1,
-                               .kind = THING_BLOCK}, its = mine;
+    struct spool_thing mine = {.key = key_make(3, 0x9000), .kind = THING_BLOCK,
+                               .block = {.bytes = 2, .instructions = 1}}, its = mine;
     its.key = key_make(3, 0xa000);
     assert_int_equal(counts_thing_as(&s, forked, &its), 120);
     assert_int_equal(counts_thing_as(&s, spool_at(&s, parent->counts, sizeof *c), &mine), 120);
@@ -158,8 +158,8 @@ static void a_fork_before_the_first_thing_is_sound(void **state)
     struct spool_process *parent = sample_process(&s, 7), *child = sample_process(&s, 8);
     struct spool_counts *c = counts_begin_as(&s, parent);
     struct spool_counts *forked = counts_fork_child_as(&s, c, child);
-    struct spool_thing mine = {.key = key_make(3, 0x9000), .bytes = 2, .instructions = 1,
-                               .kind = THING_BLOCK}, its = mine;
+    struct spool_thing mine = {.key = key_make(3, 0x9000), .kind = THING_BLOCK,
+                               .block = {.bytes = 2, .instructions = 1}}, its = mine;
     its.key = key_make(3, 0xa000);
     assert_int_equal(counts_thing_as(&s, c, &mine), 0);
     assert_int_equal(counts_thing_as(&s, forked, &its), 0);
@@ -193,8 +193,8 @@ static void go_on(int number)
     uint32_t id = 0;
     mprotect(running.page, COUNTERS_PAGE, PROT_READ | PROT_WRITE);
     for (uint32_t i = 0; i < MADE_MEANWHILE; i++) {
-        struct spool_thing thing = {.key = key_make(3, 0x9000 + i), .bytes = 2, .instructions = 1,
-                                    .kind = THING_BLOCK};
+        struct spool_thing thing = {.key = key_make(3, 0x9000 + i), .kind = THING_BLOCK,
+                                    .block = {.bytes = 2, .instructions = 1}};
         id = counts_thing_as(&running.spool, running.record, &thing);
     }
     running.page[id] = 77;

@@ -51,7 +51,8 @@ static int tear_down(void **state)
 
 static struct spool_thing block(uint64_t offset)
 {
-    return (struct spool_thing){.key = offset, .bytes = 7, .instructions = 2, .kind = THING_BLOCK};
+    return (struct spool_thing){
+        .key = offset, .block = {.bytes = 7, .instructions = 2}, .kind = THING_BLOCK};
 }
 
 /* The record of an id, as a reader finds it; NULL if no chunk has it. */

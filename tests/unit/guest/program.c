@@ -71,7 +71,7 @@ static void counts_begin(void)
     if (!guest.layout_known)
         return;
     struct spool_thing thing = {.key = key_of((const void *)counts_begin), .kind = THING_BLOCK,
-                                .bytes = 1, .instructions = 1, .tool = TOOL_BLOCKS};
+                                .block = {.bytes = 1, .instructions = 1}, .tool = TOOL_BLOCKS};
     uint64_t *base = mmap(NULL, WINDOW * sizeof *base, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     must(base != MAP_FAILED, "no memory");

@@ -136,9 +136,10 @@ struct counts_window sample_counts(const struct spool *s, struct spool_process *
         abort();
     for (uint64_t i = 0; i < 60; i++) {
         uint64_t at = key_make(1 + (unsigned)(i % 3), 0x1000 + 16 * i), to = at + 0x40;
-        struct spool_thing block = {.key = at, .bytes = 12, .instructions = 4, .kind = THING_BLOCK,
-                                    .classes = {[CLASS_MOVE] = 3, [CLASS_BRANCH] = 1}};
-        struct spool_thing edge = {.key = at + 9, .to = to, .kind = THING_EDGE};
+        struct spool_thing block = {
+            .key = at, .kind = THING_BLOCK,
+            .block = {{[CLASS_MOVE] = 3, [CLASS_BRANCH] = 1}, .bytes = 12, .instructions = 4}};
+        struct spool_thing edge = {.key = at + 9, .edge.to = to, .kind = THING_EDGE};
         if (counts_thing_as(s, c, &block) == COUNTS_NONE ||
             counts_thing_as(s, c, &edge) == COUNTS_NONE)
             abort();
@@ -175,8 +176,8 @@ void sample_streams_in(const struct spool *s, struct spool_counts *c)
     if (!rows_begin_as(&store, s, c, &c->tables[TABLE_STREAMS], 0, STREAM_LAYOUT, 7))
         abort();
     for (uint64_t i = 0; i < 20; i++) {
-        struct spool_thing access = {.key = key_make(1, 0x1000 + 16 * i), .bytes = 8,
-                                     .instructions = (uint16_t)(1 + i % 3), .kind = THING_ROW};
+        struct spool_thing access = {.key = key_make(1, 0x1000 + 16 * i), .kind = THING_ACCESS,
+                                     .access = {.bytes = 8, .way = (uint16_t)(1 + i % 3)}};
         uint32_t id = counts_thing_as(s, c, &access);
         struct spool_stream *row = id == COUNTS_NONE ? NULL : rows_at_as(&store, id);
         if (!row)
@@ -218,10 +219,10 @@ void sample_waste_in(const struct spool *s, struct spool_counts *c, const struct
     if (!rows_begin_as(&store, s, c, &c->tables[TABLE_WASTE], 0, WASTE_LAYOUT, 7))
         abort();
     for (uint64_t i = 0; i < 21; i++) {
-        struct spool_thing access = {.key = key_make(1, 0x3000 + 16 * i), .bytes = 8,
-                                     .instructions = (uint16_t)(i < 20 ? 1 + i % 3 : WASTE_TOTALS),
-                                     .kind = THING_ROW};
-        uint32_t id = counts_thing_as(s, c, &access);
+        struct spool_thing totals = {.kind = THING_TOTALS};
+        struct spool_thing access = {.key = key_make(1, 0x3000 + 16 * i), .kind = THING_ACCESS,
+                                     .access = {.bytes = 8, .way = (uint16_t)(1 + i % 3)}};
+        uint32_t id = counts_thing_as(s, c, i < 20 ? &access : &totals);
         struct spool_waste *row = id == COUNTS_NONE ? NULL : rows_at_as(&store, id);
         enum waste_kind evicted;
         if (!row)
@@ -249,7 +250,7 @@ void sample_results_in(const struct spool *s, struct spool_counts *c, struct cou
     w->record->tables[TABLE_RESULTS] = spool_ref_of(s, store.record);
     for (uint64_t i = 0; i < 20; i++) {
         struct spool_thing result = {
-            .key = key_make(2, 0x2000 + 16 * i), .bytes = 8, .kind = THING_RESULT};
+            .key = key_make(2, 0x2000 + 16 * i), .result.bytes = 8, .kind = THING_RESULT};
         uint32_t id = counts_thing_as(s, c, &result);
         struct spool_result *row = id == COUNTS_NONE ? NULL : rows_at_as(&store, id);
         struct counts_lead lead = {0};
@@ -260,7 +261,8 @@ void sample_results_in(const struct spool *s, struct spool_counts *c, struct cou
                        &random);
         w->base[id] = (uint64_t)lead.left;
         struct spool_thing copy = {
-            .key = key_make(2, 0x2008 + 16 * i), .to = id, .bytes = 8, .kind = THING_RESULT};
+            .key = key_make(2, 0x2008 + 16 * i), .kind = THING_RESULT,
+            .result = {.copy_of = id, .bytes = 8}};
         if (counts_thing_as(s, c, &copy) == COUNTS_NONE)
             abort();
     }
