@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,17 @@
 #include "cli/options.h"
 #include "collector/open_profile.h"
 
+enum { MEMORY_KEPT = 32 << 20 };
+
+struct input {
+    char *path;
+    bool regular; /* once it was looked at, a regular file: this one */
+    dev_t device;
+    ino_t inode;
+};
+
 struct inputs {
-    char **paths;
+    struct input *list;
     size_t count, capacity;
 };
 
@@ -29,14 +39,14 @@ static bool add_input(struct inputs *in, const char *path, struct err *e)
 {
     if (in->count == in->capacity) {
         size_t capacity = in->capacity ? in->capacity * 2 : 16;
-        char **paths = realloc(in->paths, capacity * sizeof *paths);
-        if (!paths)
+        struct input *list = realloc(in->list, capacity * sizeof *list);
+        if (!list)
             return err_set(e, ERR_INTERNAL, "out of memory");
-        in->paths = paths;
+        in->list = list;
         in->capacity = capacity;
     }
-    in->paths[in->count] = strdup(path);
-    if (!in->paths[in->count])
+    in->list[in->count] = (struct input){.path = strdup(path)};
+    if (!in->list[in->count].path)
         return err_set(e, ERR_INTERNAL, "out of memory");
     in->count++;
     return true;
@@ -106,15 +116,21 @@ static bool take_arguments(struct merging *m, int count, char **words, struct er
 /* The same file twice would count everything in it twice. */
 static bool check_twice(const struct inputs *in, size_t index, struct err *e)
 {
-    struct stat st, other;
-    if (stat(in->paths[index], &st) || !S_ISREG(st.st_mode))
+    struct input *input = &in->list[index];
+    struct stat st;
+    if (stat(input->path, &st) || !S_ISREG(st.st_mode))
         return true;
-    for (size_t i = 0; i < index; i++)
-        if (!stat(in->paths[i], &other) && other.st_dev == st.st_dev && other.st_ino == st.st_ino)
+    input->regular = true;
+    input->device = st.st_dev;
+    input->inode = st.st_ino;
+    for (size_t i = 0; i < index; i++) {
+        const struct input *other = &in->list[i];
+        if (other->regular && other->device == st.st_dev && other->inode == st.st_ino)
             return err_set(e, ERR_USAGE,
                            "\"%s\" and \"%s\" are the same file, which would be counted "
                            "twice",
-                           in->paths[i], in->paths[index]);
+                           other->path, input->path);
+    }
     return true;
 }
 
@@ -123,9 +139,9 @@ static struct profile *merge_all(const struct inputs *in, struct err *e)
     struct profile *all = NULL;
     for (size_t i = 0; i < in->count; i++) {
         struct profile *p =
-            check_twice(in, i, e) ? open_profile(in->paths[i], command_progress(), e) : NULL;
+            check_twice(in, i, e) ? open_profile(in->list[i].path, command_progress(), e) : NULL;
         bool ok = p && (!all || profile_merge(all, p, e) ||
-                        err_prefix(e, "\"%s\" and \"%s\"", in->paths[0], in->paths[i]));
+                        err_prefix(e, "\"%s\" and \"%s\"", in->list[0].path, in->list[i].path));
         if (ok && !all) {
             all = p;
             continue;
@@ -165,6 +181,9 @@ int command_merge(int argc, char **argv)
     if (!options_take(&options, argc, argv, &m, &first, &status))
         return status;
     bool ok = take_arguments(&m, argc - first, argv + first, &e);
+    /* Profiles are read one after the other: the memory of one is there for the next. */
+    mallopt(M_MMAP_THRESHOLD, MEMORY_KEPT);
+    mallopt(M_TRIM_THRESHOLD, MEMORY_KEPT);
     if (ok) {
         all = merge_all(&m.inputs, &e);
         ok = all && profile_write(all, m.output, &e);
@@ -173,7 +192,7 @@ int command_merge(int argc, char **argv)
     }
     profile_free(all);
     for (size_t i = 0; i < m.inputs.count; i++)
-        free(m.inputs.paths[i]);
-    free(m.inputs.paths);
+        free(m.inputs.list[i].path);
+    free(m.inputs.list);
     return ok ? 0 : command_fail("merge", &e);
 }

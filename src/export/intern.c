@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 /* One slot after the other, as there may be many more slots than keys now. The last key first: no
  * other's way to its slot leads over it. */
 void intern_clear(struct intern *t)
@@ -23,20 +25,6 @@ void intern_fini(struct intern *t)
     free(t->entries);
     free(t->slots);
     *t = (struct intern){0};
-}
-
-/* By eight bytes, the last ones filled up with zeros: keys of different sizes are told apart
- * besides. */
-static uint32_t hash_bytes(const uint8_t *bytes, size_t size)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325) + size;
-    for (size_t i = 0; i < size; i += sizeof h) {
-        uint64_t word = 0;
-        memcpy(&word, bytes + i, size - i < sizeof word ? size - i : sizeof word);
-        h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        h ^= h >> 32;
-    }
-    return (uint32_t)h;
 }
 
 static bool slots_grow(struct intern *t)
@@ -94,7 +82,7 @@ uint32_t intern_add(struct intern *t, const void *key, size_t size)
         t->failed = true;
     if (t->failed)
         return 0;
-    uint32_t hash = hash_bytes(key, size);
+    uint32_t hash = (uint32_t)hash_bytes(key, size);
     uint32_t slot = hash & (t->slot_count - 1);
     for (; t->slots[slot]; slot = (slot + 1) & (t->slot_count - 1)) {
         const struct intern_entry *found = &t->entries[t->slots[slot] - 1];

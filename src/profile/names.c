@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "sigsafe/cct.h"
 
 enum { FIRST = 64 };
@@ -54,10 +55,7 @@ static bool grow(void **items, uint32_t count, uint32_t *capacity, size_t each)
 
 static uint64_t string_hash(const char *s)
 {
-    uint64_t h = 0;
-    for (; *s; s++)
-        h = cct_hash(h ^ (unsigned char)*s);
-    return cct_hash(h);
+    return hash_bytes(s, strlen(s));
 }
 
 static uint64_t name_hash(const struct profile_name *name)
@@ -96,10 +94,10 @@ static uint32_t *slots_larger(uint32_t used, uint32_t *count, bool *failed)
     return slots;
 }
 
-static bool string_slots_grow(struct profile_names *n)
+bool profile_names_reserve(struct profile_names *n, uint32_t strings)
 {
     bool failed;
-    uint32_t *slots = slots_larger(n->string_count, &n->string_slot_count, &failed);
+    uint32_t *slots = slots_larger(strings, &n->string_slot_count, &failed);
     if (!slots)
         return !failed;
     free(n->string_slots);
@@ -122,22 +120,34 @@ static bool name_slots_grow(struct profile_names *n)
     return true;
 }
 
-uint32_t profile_names_string(struct profile_names *n, const char *string)
+/* Where the string is in the table, or the empty slot where it belongs. There is room for it. */
+static uint32_t *string_slot(const struct profile_names *n, const char *string)
 {
-    if (!string_slots_grow(n))
-        return UINT32_MAX;
     uint32_t mask = n->string_slot_count - 1, i = (uint32_t)string_hash(string) & mask;
     for (; n->string_slots[i]; i = (i + 1) & mask)
         if (!strcmp(n->strings[n->string_slots[i] - 1], string))
-            return n->string_slots[i] - 1;
-    if (!grow((void **)&n->strings, n->string_count, &n->string_capacity, sizeof *n->strings))
-        return UINT32_MAX;
-    char *copy = strdup(string);
-    if (!copy)
-        return UINT32_MAX;
-    n->strings[n->string_count] = copy;
-    n->string_slots[i] = n->string_count + 1;
-    return n->string_count++;
+            break;
+    return &n->string_slots[i];
+}
+
+uint32_t profile_names_take(struct profile_names *n, char *string)
+{
+    bool ok = string && profile_names_reserve(n, n->string_count) &&
+              grow((void **)&n->strings, n->string_count, &n->string_capacity, sizeof *n->strings);
+    uint32_t *slot = ok ? string_slot(n, string) : NULL;
+    if (!ok || *slot) {
+        free(string);
+        return ok ? *slot - 1 : UINT32_MAX;
+    }
+    n->strings[n->string_count] = string;
+    *slot = ++n->string_count;
+    return *slot - 1;
+}
+
+uint32_t profile_names_string(struct profile_names *n, const char *string)
+{
+    uint32_t known = n->string_slots ? *string_slot(n, string) : 0;
+    return known ? known - 1 : profile_names_take(n, strdup(string));
 }
 
 uint32_t profile_names_add(struct profile_names *n, const struct profile_name *name)
@@ -183,28 +193,55 @@ const struct profile_named_place *profile_names_find(const struct profile_names 
 
 /* ---- merging ---- */
 
-/* index_in[k]: name k of `from` in `into`. Outer names come before what was inlined into them. */
-static bool names_copy(struct profile_names *into, const struct profile_names *from,
-                       uint32_t *index_in)
+struct copying {
+    struct profile_names *into;
+    const struct profile_names *from;
+    uint32_t *string_in; /* [k]: 1 + where string k of `from` is in `into`; 0: not looked for yet */
+    uint32_t *name_in;   /* [k]: where name k is */
+};
+
+static uint32_t string_copy(const struct copying *c, uint32_t string)
 {
+    if (!c->string_in[string])
+        c->string_in[string] = profile_names_string(c->into, c->from->strings[string]) + 1;
+    return c->string_in[string] - 1;
+}
+
+/* Outer names come before what was inlined into them. */
+static bool names_copy(const struct copying *c)
+{
+    const struct profile_names *from = c->from;
     for (uint32_t i = 0; i < from->name_count; i++) {
         struct profile_name name = from->names[i];
-        name.function = profile_names_string(into, from->strings[name.function]);
-        name.file = profile_names_string(into, from->strings[name.file]);
-        name.outer = name.outer ? index_in[name.outer - 1] + 1 : 0;
+        name.function = string_copy(c, name.function);
+        name.file = string_copy(c, name.file);
+        name.outer = name.outer ? c->name_in[name.outer - 1] + 1 : 0;
         if (name.function == UINT32_MAX || name.file == UINT32_MAX)
             return false;
-        index_in[i] = profile_names_add(into, &name);
-        if (index_in[i] == UINT32_MAX)
+        c->name_in[i] = profile_names_add(c->into, &name);
+        if (c->name_in[i] == UINT32_MAX)
             return false;
     }
     return true;
 }
 
-/* The places of both, in order. Where both know of places, a file at hand may still improve what
- * the lesser one gave: the level is the lesser. */
-static bool image_unite(struct profile_named_image *m, const struct profile_named_image *other,
-                        const uint32_t *index_in)
+/* Whether m knows of all places of the other. */
+static bool image_covers(const struct profile_named_image *m,
+                         const struct profile_named_image *other)
+{
+    uint32_t i = 0;
+    for (uint32_t k = 0; k < other->count; k++) {
+        while (i < m->count && m->places[i].offset < other->places[k].offset)
+            i++;
+        if (i == m->count || m->places[i].offset != other->places[k].offset)
+            return false;
+    }
+    return true;
+}
+
+/* The places of both, in order, in a new array: of one place m's name if `mine_first`. */
+static bool places_unite(struct profile_named_image *m, const struct profile_named_image *other,
+                         bool mine_first, const uint32_t *name_in)
 {
     struct profile_named_place *all = calloc((size_t)m->count + other->count + 1, sizeof *all);
     uint32_t i = 0, k = 0, count = 0;
@@ -215,20 +252,31 @@ static bool image_unite(struct profile_named_image *m, const struct profile_name
             i < m->count && k < other->count && m->places[i].offset == other->places[k].offset;
         bool mine =
             k == other->count || (i < m->count && m->places[i].offset < other->places[k].offset);
-        if (both ? m->level >= other->level : mine)
+        if (both ? mine_first : mine)
             all[count++] = m->places[i];
         else
             all[count++] = (struct profile_named_place){other->places[k].offset,
-                                                        index_in[other->places[k].name]};
+                                                        name_in[other->places[k].name]};
         i += both || mine;
         k += both || !mine;
     }
-    bool lesser = !m->count || (other->count && other->level < m->level);
-    m->level = lesser ? other->level : m->level;
     free(m->places);
     m->places = all;
     m->capacity = m->count + other->count + 1;
     m->count = count;
+    return true;
+}
+
+/* Where both know of places, a file at hand may still improve what the lesser one gave: the level
+ * is the lesser. */
+static bool image_unite(struct profile_named_image *m, const struct profile_named_image *other,
+                        const uint32_t *name_in)
+{
+    bool mine_first = m->level >= other->level;
+    bool lesser = !m->count || (other->count && other->level < m->level);
+    if (!(mine_first && image_covers(m, other)) && !places_unite(m, other, mine_first, name_in))
+        return false;
+    m->level = lesser ? other->level : m->level;
     return true;
 }
 
@@ -244,12 +292,14 @@ bool profile_names_merge(struct profile_names *into, const struct profile_names 
         into->images = images;
         into->image_count = image_count;
     }
-    uint32_t *index_in = calloc((size_t)from->name_count + 1, sizeof *index_in);
-    bool ok = index_in && names_copy(into, from, index_in);
+    struct copying c = {into, from, calloc((size_t)from->string_count + 1, sizeof *c.string_in),
+                        calloc((size_t)from->name_count + 1, sizeof *c.name_in)};
+    bool ok = c.string_in && c.name_in && names_copy(&c);
     for (uint32_t i = 0; ok && i < from->image_count; i++)
         if (from->images[i].count)
-            ok = image_unite(&into->images[index_of[i]], &from->images[i], index_in);
-    free(index_in);
+            ok = image_unite(&into->images[index_of[i]], &from->images[i], c.name_in);
+    free(c.string_in);
+    free(c.name_in);
     return ok;
 }
 

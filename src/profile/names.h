@@ -65,6 +65,11 @@ struct profile_names {
 struct profile_names *profile_names_new(uint32_t image_count);
 void profile_names_free(struct profile_names *n);
 
+/* Makes room for so many strings. False without memory. */
+bool profile_names_reserve(struct profile_names *n, uint32_t strings);
+/* The index of the string, which is malloc'ed and the names' from now on: added, or freed if they
+ * have it; UINT32_MAX without memory, or if it is NULL. */
+uint32_t profile_names_take(struct profile_names *n, char *string);
 /* The index of the string or the name, added if it is missing; UINT32_MAX without memory. */
 uint32_t profile_names_string(struct profile_names *n, const char *string);
 uint32_t profile_names_add(struct profile_names *n, const struct profile_name *name);

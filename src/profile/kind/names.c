@@ -38,10 +38,10 @@ void kind_names_write(struct buf *b, const struct profile_names *n)
 static void get_strings(struct cursor *c, struct profile_names *n)
 {
     uint32_t count = cursor_count(c, 1, "a number of strings that fits the section");
+    if (!profile_names_reserve(n, count))
+        read_no_memory(c);
     for (uint32_t i = 1; i <= count && !c->failed; i++) {
-        char *string = cursor_string(c, "a string");
-        uint32_t index = string ? profile_names_string(n, string) : UINT32_MAX;
-        free(string);
+        uint32_t index = profile_names_take(n, cursor_string(c, "a string"));
         if (!c->failed && index == UINT32_MAX)
             read_no_memory(c);
         else if (!c->failed && index != i)
