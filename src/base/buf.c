@@ -99,6 +99,17 @@ void buf_put_sleb(struct buf *b, int64_t value)
     buf_put(b, bytes, n);
 }
 
+void buf_put_decimal(struct buf *b, uint64_t value)
+{
+    uint8_t digits[20];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = (uint8_t)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    buf_put(b, digits + at, sizeof digits - at);
+}
+
 void buf_puts(struct buf *b, const char *string)
 {
     buf_put(b, string, strlen(string));

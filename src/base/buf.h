@@ -36,6 +36,7 @@ void buf_put_u64(struct buf *b, uint64_t value);
 void buf_put_uleb(struct buf *b, uint64_t value);
 void buf_put_sleb(struct buf *b, int64_t value);
 void buf_puts(struct buf *b, const char *string);
+void buf_put_decimal(struct buf *b, uint64_t value);
 /* Its length as ULEB128, and its bytes; NULL as "". */
 void buf_put_string(struct buf *b, const char *string);
 /* "1 process", "3 processes". */

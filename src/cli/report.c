@@ -181,10 +181,13 @@ static bool has_table(const struct profile_counts *c)
     return false;
 }
 
-static bool tells_threads_apart(const struct report_arguments *a)
+/* A page says which threads' samples a node has. */
+static enum profile_summing summing_for(const struct report_arguments *a)
 {
-    return a->json || a->html || a->phase || a->time || a->view.thread || a->view.process ||
-           a->view.rank || report_views_tell_threads_apart(a);
+    if (a->phase || a->time || a->view.thread || a->view.process || a->view.rank ||
+        report_views_tell_threads_apart(a))
+        return PROFILE_APART;
+    return a->html ? PROFILE_SHARED : PROFILE_SUMMED_BY_NAME;
 }
 
 /* By the first metric (NULL), or another one of its trigger. */
@@ -201,10 +204,8 @@ static bool side_open(struct side *s, const struct report_arguments *a, const ch
                       struct err *e)
 {
     const char *metric = a->view.metric;
-    enum profile_summing summing =
-        tells_threads_apart(a) ? PROFILE_APART : PROFILE_SUMMED_BY_NAME;
     *s = (struct side){0};
-    s->profile = open_profile_by(a->input, &metric, summing, command_progress(), e);
+    s->profile = open_profile_by(a->input, &metric, summing_for(a), command_progress(), e);
     struct symbols_options names = a->symbols;
     /* Tables say where things are by the line. */
     if (s->profile && a->html && has_table(s->profile->counts) && names.detail == SYMBOLS_FUNCTIONS)

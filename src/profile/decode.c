@@ -143,7 +143,7 @@ struct profile *profile_decode(const uint8_t *data, size_t size, const char *nam
 struct profile *profile_decode_summed(const uint8_t *data, size_t size, const char *name,
                                       enum profile_summing how, struct err *e)
 {
-    struct read_sum sum = {0};
+    struct read_sum sum = {.shared = how == PROFILE_SHARED};
     return decode_with(data, size, name, NULL, how == PROFILE_APART ? NULL : &sum, e);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "profile/profile.h"
+#include "profile/shares.h"
 #include "profile/timeline.h"
 
 bool profile_metric_add(struct profile *p, const struct profile_metric *m)
@@ -149,7 +150,7 @@ static void reorder_weights(const struct profile *p, struct profile_node *n, con
         n->more[m - 1] = weights[from[m]];
 }
 
-/* Metric from[i] becomes metric i: of the profile, of its nodes and of their moments. */
+/* Metric from[i] becomes metric i: of the profile, of its nodes, their moments and shares. */
 static void reorder(struct profile *p, const uint32_t *from)
 {
     struct profile_metric metrics[METRICS_MAX];
@@ -163,6 +164,7 @@ static void reorder(struct profile *p, const uint32_t *from)
         for (uint32_t k = 0; k < p->threads[i].node_count; k++)
             reorder_weights(p, &p->threads[i].nodes[k], from);
     profile_timelines_renumber(p, to);
+    profile_shares_renumber(p, to);
 }
 
 static void move_drops(uint64_t *from, uint64_t *to)

@@ -40,6 +40,7 @@ void profile_thread_fini(struct profile_thread *t)
     free(t->name);
     free(t->nodes);
     free(t->timeline);
+    free(t->shares);
     free(t->others);
 }
 

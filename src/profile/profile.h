@@ -107,6 +107,7 @@ struct profile_node {
 };
 
 struct profile_timeline;
+struct profile_shares;
 
 /* A thread that was sampled in several phases is here once for each of them. */
 struct profile_thread {
@@ -129,6 +130,9 @@ struct profile_thread {
     uint32_t node_count; /* 0: no tree; else nodes[0] is the root (pseudo, KEY_ROOT) */
     /* when its samples fell (profile/timeline.h); NULL: not known */
     struct profile_timeline *timeline;
+    /* what it has of the nodes of this or another thread (profile/shares.h); NULL: all of its own
+     * nodes, and no others */
+    struct profile_shares *shares;
     /* The same as taken to drops above, by the triggers after the first (metrics.h); NULL: none of
      * them was seen. */
     struct profile_sampled *others;
@@ -213,8 +217,9 @@ void profile_thread_fini(struct profile_thread *t);
 struct profile *profile_read(const char *path, struct err *e);
 /* The same, but the trees of threads whose processes have the same name are added up, and timelines
  * are left out: the first of them has the sum. Threads with code in no image keep their own trees,
- * and so do those of names after the first 1,024. It takes a fraction of the memory. */
-enum profile_summing { PROFILE_APART, PROFILE_SUMMED_BY_NAME };
+ * and so do those of names after the first 1,024. It takes a fraction of the memory.
+ * PROFILE_SHARED: and each thread has its share of the sum. */
+enum profile_summing { PROFILE_APART, PROFILE_SUMMED_BY_NAME, PROFILE_SHARED };
 struct profile *profile_read_summed(const char *path, enum profile_summing how, struct err *e);
 struct profile *profile_read_memory(const uint8_t *data, size_t size, const char *name,
                                     struct err *e);

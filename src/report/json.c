@@ -31,12 +31,26 @@ void json_key(struct json *j, const char *key)
     j->after_value = false;
 }
 
+/* Of the bytes that are written as they are, most of all. */
+static size_t plain_length(const unsigned char *s)
+{
+    size_t length = 0;
+    while (s[length] >= 0x20 && s[length] < 0x7f && s[length] != '"' && s[length] != '\\')
+        length++;
+    return length;
+}
+
 void json_string(struct json *j, const char *string)
 {
     json_before(j);
     buf_put_u8(j->out, '"');
     for (const unsigned char *s = (const unsigned char *)string; *s;) {
         uint32_t code;
+        size_t plain = plain_length(s);
+        buf_put(j->out, s, plain);
+        s += plain;
+        if (!*s)
+            break;
         unsigned length = utf8_sequence(s, &code);
         if (!length) {
             buf_puts(j->out, "\\ufffd");
@@ -57,7 +71,7 @@ void json_string(struct json *j, const char *string)
 void json_u64(struct json *j, uint64_t value)
 {
     json_before(j);
-    buf_printf(j->out, "%" PRIu64, value);
+    buf_put_decimal(j->out, value);
 }
 
 void json_i64(struct json *j, int64_t value)

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/saturate.h"
 #include "profile/block_tree.h"
+#include "profile/shares.h"
 #include "report/totals.h"
 #include "sigsafe/tools.h"
 
@@ -202,7 +203,7 @@ static void node_add(struct view_node *to, const struct profile_node *n, uint32_
 static bool share_add(struct builder *b, uint32_t node, uint32_t thread, uint64_t self)
 {
     struct view *v = b->view;
-    if (!b->options->by_thread || !self)
+    if (!self)
         return true;
     if (v->share_count == v->share_capacity) {
         size_t capacity = v->share_capacity ? v->share_capacity * 2 : 1024;
@@ -238,6 +239,28 @@ static void shares_settle(struct view *v)
     v->share_count = kept;
 }
 
+/* Of the nodes of thread `tree`, what each thread has: map[i] is node i in the view. */
+static bool shares_add(struct builder *b, uint32_t tree, const uint32_t *map)
+{
+    const struct profile *p = b->view->profile;
+    const struct profile_thread *owner = &p->threads[tree];
+    uint32_t metric = b->view->metric;
+    bool ok = true;
+    if (!b->options->by_thread)
+        return true;
+    for (uint32_t i = 0; !owner->shares && ok && i < owner->node_count; i++) {
+        const struct profile_node *n = &owner->nodes[i];
+        ok = share_add(b, map[i], tree, metric ? n->more[metric - 1] : n->self);
+    }
+    for (uint32_t t = 0; owner->shares && t < p->thread_count; t++) {
+        const struct profile_shares *s = p->threads[t].shares;
+        for (uint32_t i = 0; ok && s && s->tree == tree && i < s->count; i++)
+            if (s->list[i].metric == metric)
+                ok = share_add(b, map[s->list[i].node], t, s->list[i].weight);
+    }
+    return ok;
+}
+
 static bool thread_add(struct builder *b, const struct profile_thread *thread)
 {
     const struct profile *p = b->view->profile;
@@ -253,17 +276,15 @@ static bool thread_add(struct builder *b, const struct profile_thread *thread)
         const struct profile_node *n = &thread->nodes[i];
         if (i > 0)
             map[i] = frames_add(b, n->parent < i ? map[n->parent] : 0, process, n);
-        uint32_t index = (uint32_t)(thread - p->threads);
-        uint32_t metric = b->view->metric;
-        uint64_t self = metric ? n->more[metric - 1] : n->self;
-        if (map[i] == VIEW_NONE || !share_add(b, map[i], index, self)) {
+        if (map[i] == VIEW_NONE) {
             free(map);
             return false;
         }
-        node_add(&b->view->tree.nodes[map[i]], n, metric);
+        node_add(&b->view->tree.nodes[map[i]], n, b->view->metric);
     }
+    bool ok = shares_add(b, (uint32_t)(thread - p->threads), map);
     free(map);
-    return true;
+    return ok;
 }
 
 static bool root_add(struct builder *b)

@@ -52,6 +52,7 @@ struct view_tree {
 
 struct view_options {
     const char *metric;  /* NULL: the first */
+    /* Threads can be chosen if the profile was read with all trees apart. */
     const char *thread;  /* NULL, or a thread id or name: only these threads */
     const char *process; /* NULL, or a process id or name */
     const char *image;   /* NULL, or name or path: only samples whose innermost frame is in it */

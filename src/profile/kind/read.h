@@ -24,6 +24,7 @@ struct reason_map {
 
 /* While threads' trees are added up. */
 struct read_sum {
+    bool shared; /* each thread gets its share (profile/shares.h) */
     struct read_tree {
         struct tree_sum tree;
         uint32_t thread; /* the first one, which gets the sum */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "profile/kind/kind.h"
+#include "profile/shares.h"
 
 enum { TREES_MOST = 1024 }; /* that threads are added up to: they are searched one by one */
 enum { COLUMN_CHILDREN, COLUMN_FRAMES, COLUMN_SELF, COLUMN_CALLS, COLUMNS };
@@ -231,6 +232,17 @@ static struct read_tree *tree_for(struct decoder *d, uint32_t index, bool *many)
     return &grown[sum->tree_count++];
 }
 
+/* The weights by the other metrics come with another section. */
+static bool share_selves(struct profile_thread *t, const uint32_t *index_of)
+{
+    bool ok = (t->shares = profile_shares_new()) != NULL;
+    for (uint32_t i = 0; ok && i < t->node_count; i++)
+        if (t->nodes[i].self)
+            ok = profile_share_add(&t->shares, &(struct profile_share){.node = index_of[i],
+                                                                      .weight = t->nodes[i].self});
+    return ok;
+}
+
 /* Its nodes become the sum's; addresses in no image mean something in its process only. */
 static bool sum_thread(struct decoder *d, struct cursor *c, uint32_t index)
 {
@@ -250,10 +262,26 @@ static bool sum_thread(struct decoder *d, struct cursor *c, uint32_t index)
     }
     to->tree = (uint32_t)(tree - d->sum->trees);
     to->count = t->node_count;
+    if (d->sum->shared && !share_selves(t, to->index_of)) {
+        read_no_memory(c);
+        return false;
+    }
     free(t->nodes);
     t->nodes = NULL;
     t->node_count = 0;
     return true;
+}
+
+/* place: where the nodes of sum `index` are. */
+static void place_shares(struct decoder *d, uint32_t index, const uint32_t *place)
+{
+    for (uint32_t i = 0; i < d->p->thread_count; i++) {
+        struct profile_shares *s = d->p->threads[i].shares;
+        if (!s || d->sum->threads[i].tree != index)
+            continue;
+        profile_shares_place(s, place);
+        s->tree = d->sum->trees[index].thread;
+    }
 }
 
 static bool resolve(struct decoder *d)
@@ -265,6 +293,8 @@ static bool resolve(struct decoder *d)
         uint32_t *place = calloc(tree->tree.count, sizeof *place);
         t->nodes = place ? tree_sum_preorder(&tree->tree, place) : NULL;
         t->node_count = t->nodes ? tree->tree.count : 0;
+        if (t->nodes && d->sum->shared)
+            place_shares(d, i, place);
         free(place);
         ok = t->nodes || err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);
     }

@@ -1,6 +1,7 @@
 /* The weights of nodes by the metrics after the first. */
 #include "base/saturate.h"
 #include "profile/kind/kind.h"
+#include "profile/shares.h"
 
 static bool needed(const struct profile *p)
 {
@@ -16,21 +17,38 @@ static void put(struct buf *b, const struct encoder *x)
                 buf_put_uleb(b, p->threads[i].nodes[k].more[m - 1]);
 }
 
+/* Of a thread with its own nodes. */
+static void get_own(struct cursor *c, struct profile_thread *t, uint32_t metric)
+{
+    for (uint32_t k = 0; k < t->node_count && !c->failed; k++)
+        t->nodes[k].more[metric - 1] = read_u64(c, "the weight of a node");
+}
+
+/* Of one whose nodes were added up. */
+static void get_summed(struct decoder *d, struct cursor *c, uint32_t thread, uint32_t metric)
+{
+    const struct read_summed *from = &d->sum->threads[thread];
+    struct profile_node *nodes = d->sum->trees[from->tree].tree.nodes;
+    for (uint32_t k = 0; k < from->count && !c->failed; k++) {
+        uint64_t weight = read_u64(c, "the weight of a node");
+        struct profile_share share = {from->index_of[k], metric, weight};
+        uint64_t *to = &nodes[share.node].more[metric - 1];
+        if (!weight)
+            continue;
+        *to = add_saturated(*to, weight);
+        if (d->sum->shared && !profile_share_add(&d->p->threads[thread].shares, &share))
+            read_no_memory(c);
+    }
+}
+
 static void get(struct decoder *d, struct cursor *c)
 {
-    const struct profile *p = d->p;
-    for (uint32_t m = 1; m < p->metric_count; m++)
-        for (uint32_t i = 0; i < p->thread_count; i++) {
-            const struct read_summed *sum =
-                d->sum && d->sum->threads[i].index_of ? &d->sum->threads[i] : NULL;
-            struct profile_node *nodes =
-                sum ? d->sum->trees[sum->tree].tree.nodes : p->threads[i].nodes;
-            uint32_t count = sum ? sum->count : p->threads[i].node_count;
-            for (uint32_t k = 0; k < count && !c->failed; k++) {
-                uint64_t *to = &nodes[sum ? sum->index_of[k] : k].more[m - 1];
-                *to = add_saturated(*to, read_u64(c, "the weight of a node"));
-            }
-        }
+    for (uint32_t m = 1; m < d->p->metric_count; m++)
+        for (uint32_t i = 0; i < d->p->thread_count; i++)
+            if (d->sum && d->sum->threads[i].index_of)
+                get_summed(d, c, i, m);
+            else
+                get_own(c, &d->p->threads[i], m);
 }
 
 const struct section_kind kind_weights = {

@@ -10,6 +10,7 @@
 #include "profile/decode.h"
 #include "profile/encode.h"
 #include "profile/merge.h"
+#include "profile/shares.h"
 
 enum { HEADER = 24, ENTRY = 40, AT_COUNT = 16, AT_CHECKSUM = 20 };
 
@@ -62,6 +63,26 @@ static struct profile *read_back(const struct profile *p, uint32_t threads)
     return q;
 }
 
+/* Shares are of nodes and metrics that there are. */
+static void check_shared(const uint8_t *data, size_t size)
+{
+    struct err e = {0};
+    struct profile *p = profile_decode_summed(data, size, "shared", PROFILE_SHARED, &e);
+    if (!p)
+        abort();
+    for (uint32_t i = 0; i < p->thread_count; i++) {
+        const struct profile_shares *s = p->threads[i].shares;
+        if (s && (s->tree >= p->thread_count || !p->threads[s->tree].shares))
+            abort();
+        for (uint32_t k = 0; s && k < s->count; k++)
+            if (s->list[k].node >= p->threads[s->tree].node_count ||
+                s->list[k].metric >= p->metric_count || !s->list[k].weight ||
+                (k && s->list[k].node < s->list[k - 1].node))
+                abort();
+    }
+    profile_free(p);
+}
+
 static void check(const uint8_t *data, size_t size)
 {
     struct err e = {0};
@@ -72,6 +93,7 @@ static void check(const uint8_t *data, size_t size)
         return;
     }
     struct profile *summed = profile_decode_summed(data, size, "sum", PROFILE_SUMMED_BY_NAME, &e);
+    check_shared(data, size);
     struct profile *q = read_back(p, p->thread_count);
     profile_free(read_back(summed, p->thread_count));
     if (profile_merge(p, q, &e))

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "profile/decode.h"
 #include "profile/merge.h"
+#include "profile/shares.h"
 #include "sample.h"
 
 static uint64_t sum_self(const struct profile *p)
@@ -473,6 +475,72 @@ static void test_read_summed(void **state)
     }
 }
 
+/* A checksum of what a thread has at which call paths by a metric, whatever tree they are in. */
+static uint64_t paths_sum(const struct profile *p, uint32_t thread, uint32_t metric)
+{
+    const struct profile_shares *s = p->threads[thread].shares;
+    const struct profile_thread *t = &p->threads[s ? s->tree : thread];
+    uint64_t *path = calloc((size_t)t->node_count + 1, sizeof *path), sum = 0;
+    for (uint32_t i = 0; i < t->node_count; i++) {
+        const struct profile_node *n = &t->nodes[i];
+        uint64_t key[] = {i ? path[n->parent] : 0, n->image, n->offset, n->guessed};
+        path[i] = hash_bytes(key, sizeof key);
+        sum += s ? 0 : path[i] * (metric ? n->more[metric - 1] : n->self);
+    }
+    for (uint32_t i = 0; s && i < s->count; i++) {
+        assert_true(s->list[i].node < t->node_count && s->list[i].weight);
+        assert_true(!i || s->list[i].node >= s->list[i - 1].node);
+        sum += s->list[i].metric == metric ? path[s->list[i].node] * s->list[i].weight : 0;
+    }
+    free(path);
+    return sum;
+}
+
+/* Read with shares, a file has the sum, too, and each thread has what is its own, by whichever
+ * metric the profile is led. */
+static void test_read_shared(void **state)
+{
+    (void)state;
+    for (unsigned own = 0; own < 2; own++) {
+        struct err e = {0};
+        size_t size;
+        struct profile *p = sample_profile(5, 300, 3);
+        for (uint32_t i = own; i < 5; i++)
+            for (uint32_t k = 0; k < p->threads[i].node_count; k++)
+                if (p->threads[i].nodes[k].image == PROFILE_IMAGE_NONE &&
+                    !entity_is(p->threads[i].nodes[k].offset))
+                    p->threads[i].nodes[k].image = 1;
+        for (uint32_t k = 0; k < p->threads[4].node_count; k++) { /* one that has nothing */
+            p->threads[4].nodes[k].self = 0;
+            memset(p->threads[4].nodes[k].more, 0, sizeof p->threads[4].nodes[k].more);
+        }
+        free(p->threads[4].timeline);
+        p->threads[4].timeline = NULL;
+        name_processes(p, "same");
+        uint8_t *data = profile_encode(p, &size, &e);
+        struct profile *shared = profile_decode_summed(data, size, "x", PROFILE_SHARED, &e);
+        assert_non_null(shared);
+        assert_true(p->metric_count > 1);
+        for (unsigned led = 0; led < 2; led++) {
+            for (uint32_t m = 0; m < p->metric_count; m++) {
+                assert_int_equal(sum_of(shared, m), sum_of(p, m));
+                for (uint32_t i = 0; i < 5; i++)
+                    assert_int_equal(paths_sum(shared, i, m), paths_sum(p, i, m));
+            }
+            for (uint32_t i = 0; i < 5; i++)
+                assert_true((shared->threads[i].shares != NULL) == (i >= own));
+            profile_metric_first(p, p->metric_count - 1);
+            profile_metric_first(shared, p->metric_count - 1);
+        }
+        assert_int_equal(shared->threads[4].shares->count, 0);
+        for (size_t cut = 0; cut < size; cut += 997)
+            assert_null(profile_decode_summed(data, cut, "x", PROFILE_SHARED, &e));
+        free(data);
+        profile_free(p);
+        profile_free(shared);
+    }
+}
+
 /* Of three that were apart each has its place, whichever are merged first; one that ran in the gap
  * comes between. */
 static void test_times_of_four(void **state)
@@ -520,6 +588,7 @@ int main(void)
         cmocka_unit_test(test_longest_recording),
         cmocka_unit_test(test_refuses_recordings),
         cmocka_unit_test(test_read_summed),
+        cmocka_unit_test(test_read_shared),
         cmocka_unit_test(test_refuses_what_differs),
         cmocka_unit_test(test_sum),
         cmocka_unit_test(test_sum_of_equals),
