@@ -35,7 +35,7 @@ typedef bool export_function(const struct profile *p, const struct symbols *s,
  *     callgrind   Callgrind's profile format, version 1,
  *                 as callgrind_annotate and KCachegrind do */
 #define EXPORT_FORMATS(X)                                                                          \
-    X(pprof, "penumbra.pb.gz", PROFILE_APART)                                                      \
+    X(pprof, "penumbra.pb.gz", PROFILE_SHARED)                                                     \
     X(folded, NULL, PROFILE_SUMMED_BY_NAME)                                                        \
     X(callgrind, NULL, PROFILE_SUMMED_BY_NAME)
 

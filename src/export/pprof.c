@@ -4,18 +4,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
+#include "export/gzip.h"
 #include "export/intern.h"
 #include "export/pprof_maps.h"
 #include "export/stack.h"
 #include "export/text.h"
 #include "profile.pb-c.h"
+#include "profile/shares.h"
+
+/* Of the stacks of a tree, those that were needed so far. All NULL: none was. */
+struct stack_tree {
+    uint32_t *depths;    /* by node */
+    uint32_t *heads;     /* by node: the one above it, or itself, where cut stacks' heads end */
+    uint32_t *locations; /* by node: the id; 0: unknown yet */
+    uint32_t *stacks;    /* by node: 1 + the number of the stack that ends there; 0: unknown yet */
+};
+
+/* A thread's samples while they are added up: rows, one for each stack that it has. */
+struct samples {
+    struct buf stacks;  /* by row: uint32_t, the number of the stack */
+    struct buf weights; /* by row: uint64_t for each metric */
+    struct buf labels;  /* of each sample, as they are written */
+    struct buf one;     /* sample, without its head */
+};
+enum stack_sum { STACK_ROW, STACK_CUT }; /* 1 + its row, or 0; whether frames were left out */
 
 /* What is being written. A serialized message may be written in pieces, which readers merge
  * (protocol buffers' encoding: concatenated messages merge, repeated fields append). So each entry
- * of a repeated field is packed as a Profile with that entry only, and nothing is held in memory
- * but the tables. */
+ * of a repeated field is packed as a Profile with that entry only, and is compressed soon: nothing
+ * is held in memory but the tables. */
 struct pprof {
     const struct profile *profile;
     const struct symbols *symbols;
@@ -24,10 +42,12 @@ struct pprof {
     struct intern strings;   /* number: index in the string table; 0 is "" */
     struct intern functions; /* struct function_key; number + 1: the id */
     struct intern locations; /* struct location_key; number + 1: the id */
-    struct intern stacks;    /* of one thread: location ids leaf first, uint32_t each; sum:
-                                samples */
-    struct buf more;         /* uint64_t for each stack and each metric after the first: weights */
-    struct buf out;
+    struct intern stacks;    /* the ids of locations, leaf first, as a sample has them; sums: enum
+                                stack_sum */
+    struct stack_tree *trees; /* by thread that has one */
+    struct samples samples;  /* of one thread */
+    struct buf out;          /* not compressed yet */
+    struct gzip gzip;
 };
 enum { VALUES_MAX = 1 + METRICS_MAX }; /* of a sample: how many, and their amounts by metric */
 
@@ -45,6 +65,8 @@ struct location_key {
 _Static_assert(sizeof(struct function_key) == 8, "padding in a key");
 _Static_assert(sizeof(struct location_key) == 16, "padding in a key");
 
+enum { OUT_FULL = 1 << 16 }; /* then it is compressed */
+
 /* A location that stands for the frames left out of a deep stack. */
 #define OFFSET_LEFT_OUT UINT64_MAX
 
@@ -53,12 +75,21 @@ static int64_t string_number(struct pprof *w, const char *string)
     return intern_add_string(&w->strings, string);
 }
 
+static void compress_full(struct pprof *w)
+{
+    if (w->out.size < OUT_FULL)
+        return;
+    gzip_put(&w->gzip, w->out.data, w->out.size);
+    w->out.size = 0;
+}
+
 static void put_message(struct pprof *w, const Pprof__Profile *piece)
 {
     size_t size = pprof__profile__get_packed_size(piece);
     uint8_t *at = buf_reserve(&w->out, size);
     if (at)
         w->out.size += pprof__profile__pack(piece, at);
+    compress_full(w);
 }
 
 static void put_function(struct pprof *w, const struct function_key *key, uint32_t id)
@@ -147,13 +178,6 @@ static uint32_t location_id(struct pprof *w, const struct profile_thread *t, uin
     return number + 1;
 }
 
-/* Most nodes are in many stacks. */
-static uint32_t location_of(struct pprof *w, const struct profile_thread *t, uint32_t node,
-                            uint32_t *known)
-{
-    return known[node] ? known[node] : (known[node] = location_id(w, t, node));
-}
-
 static uint32_t location_left_out(struct pprof *w)
 {
     static const struct symbol_frame frame = {.function = STACK_LEFT_OUT, .file = ""};
@@ -165,9 +189,88 @@ static uint32_t location_left_out(struct pprof *w)
     return number + 1;
 }
 
-static void key_put(struct buf *key, uint32_t value)
+/* ---- stacks ---- */
+
+static void tree_fini(struct stack_tree *t)
 {
-    buf_put(key, &value, sizeof value);
+    free(t->depths);
+    free(t->heads);
+    free(t->locations);
+    free(t->stacks);
+    *t = (struct stack_tree){0};
+}
+
+/* head: frames that stacks too deep keep of their outermost. */
+static bool tree_init(struct stack_tree *t, const struct profile_thread *owner, uint32_t head)
+{
+    size_t count = (size_t)owner->node_count + 1;
+    *t = (struct stack_tree){
+        calloc(count, sizeof *t->depths), calloc(count, sizeof *t->heads),
+        calloc(count, sizeof *t->locations), calloc(count, sizeof *t->stacks)};
+    if (!t->depths || !t->heads || !t->locations || !t->stacks)
+        return false;
+    for (uint32_t i = 1; i < owner->node_count; i++) {
+        uint32_t parent = owner->nodes[i].parent;
+        t->depths[i] = t->depths[parent] + 1;
+        t->heads[i] = t->depths[i] == head ? i : t->heads[parent];
+    }
+    return true;
+}
+
+/* Most nodes are in many stacks. */
+static void put_node(struct pprof *w, const struct stack_tree *t,
+                     const struct profile_thread *owner, uint32_t node, struct buf *stack)
+{
+    if (!t->locations[node])
+        t->locations[node] = location_id(w, owner, node);
+    buf_put_uleb(stack, t->locations[node]);
+}
+
+static uint32_t stack_add(struct pprof *w, const struct stack_tree *t,
+                          const struct profile_thread *owner, uint32_t node)
+{
+    uint32_t length = t->depths[node], at = node;
+    struct stack_cut cut = stack_cut_make(length, w->options->max_depth);
+    struct buf stack = {0};
+    for (uint32_t left = cut.cut ? cut.tail : length; left; left--, at = owner->nodes[at].parent)
+        put_node(w, t, owner, at, &stack);
+    if (cut.cut)
+        buf_put_uleb(&stack, location_left_out(w));
+    for (at = cut.cut ? t->heads[node] : 0; at; at = owner->nodes[at].parent)
+        put_node(w, t, owner, at, &stack);
+    if (!length)
+        put_node(w, t, owner, node, &stack);
+    uint32_t number = intern_add(&w->stacks, stack.data, stack.size);
+    w->stacks.failed |= !buf_ok(&stack);
+    if (intern_ok(&w->stacks))
+        w->stacks.entries[number].sum[STACK_CUT] = cut.cut;
+    buf_free(&stack);
+    return number;
+}
+
+/* ---- samples ---- */
+
+/* The weights of the stack that ends at a node of the owner's; NULL without memory. */
+static uint64_t *row_of(struct pprof *w, uint32_t owner, uint32_t node,
+                        struct export_result *result)
+{
+    static const uint64_t zeros[METRICS_MAX];
+    const struct stack_tree *t = &w->trees[owner];
+    size_t each = w->profile->metric_count * sizeof *zeros;
+    if (!t->stacks[node])
+        t->stacks[node] = 1 + stack_add(w, t, &w->profile->threads[owner], node);
+    if (!intern_ok(&w->stacks))
+        return NULL;
+    uint32_t stack = t->stacks[node] - 1;
+    uint64_t *sums = w->stacks.entries[stack].sum;
+    result->shortened += sums[STACK_CUT];
+    if (!sums[STACK_ROW]) {
+        buf_put(&w->samples.stacks, &stack, sizeof stack);
+        buf_put(&w->samples.weights, zeros, each);
+        sums[STACK_ROW] = w->samples.stacks.size / sizeof stack;
+    }
+    bool ok = buf_ok(&w->samples.stacks) && buf_ok(&w->samples.weights);
+    return ok ? (uint64_t *)(void *)(w->samples.weights.data + (sums[STACK_ROW] - 1) * each) : NULL;
 }
 
 static bool has_weight(const struct profile *p, const struct profile_node *n)
@@ -178,60 +281,52 @@ static bool has_weight(const struct profile *p, const struct profile_node *n)
     return any != 0;
 }
 
-/* The weights of a stack by the metrics after the first. */
-static uint64_t *weights_of(const struct pprof *w, uint32_t stack)
+/* What a thread with nodes of its own has. */
+static bool add_nodes(struct pprof *w, uint32_t thread, struct export_result *result)
 {
-    return (uint64_t *)(void *)w->more.data + (size_t)stack * (w->profile->metric_count - 1);
+    const struct profile_thread *t = &w->profile->threads[thread];
+    for (uint32_t i = 0; i < t->node_count; i++) {
+        const struct profile_node *n = &t->nodes[i];
+        if (!has_weight(w->profile, n))
+            continue;
+        uint64_t *weights = row_of(w, thread, i, result);
+        if (!weights)
+            return false;
+        weights[0] += n->self;
+        for (uint32_t m = 1; m < w->profile->metric_count; m++)
+            weights[m] += n->more[m - 1];
+        result->samples += n->self;
+    }
+    return true;
 }
 
-static void add_weights(struct pprof *w, uint32_t stack, const struct profile_node *n)
-{
-    uint32_t others = w->profile->metric_count - 1;
-    size_t needed = ((size_t)stack + 1) * others * sizeof(uint64_t);
-    static const uint64_t zeros[METRICS_MAX];
-    w->stacks.entries[stack].sum[0] += n->self;
-    while (w->more.size < needed && buf_ok(&w->more))
-        buf_put(&w->more, zeros, others * sizeof *zeros);
-    for (uint32_t m = 0; buf_ok(&w->more) && m < others; m++)
-        weights_of(w, stack)[m] += n->more[m];
-}
-
-static bool add_thread(struct pprof *w, const struct profile_thread *t,
+static bool add_shares(struct pprof *w, const struct profile_shares *s,
                        struct export_result *result)
 {
-    struct stack_walk walk;
-    struct buf key = {0};
-    uint32_t *known = calloc((size_t)t->node_count + 1, sizeof *known);
-    if (!known || !stack_walk_init(&walk, t)) {
-        free(known);
+    uint64_t *weights = NULL;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct profile_share *share = &s->list[i];
+        if (!i || share->node != s->list[i - 1].node)
+            weights = row_of(w, s->tree, share->node, result);
+        if (!weights)
+            return false;
+        weights[share->metric] += share->weight;
+        result->samples += share->metric ? 0 : share->weight;
+    }
+    return true;
+}
+
+static bool add_thread(struct pprof *w, uint32_t thread, struct export_result *result)
+{
+    const struct profile_shares *shares = w->profile->threads[thread].shares;
+    uint32_t owner = shares ? shares->tree : thread;
+    struct stack_tree *t = &w->trees[owner];
+    if (!t->stacks &&
+        !tree_init(t, &w->profile->threads[owner], w->options->max_depth / 2))
         return false;
-    }
-    while (stack_walk_next(&walk)) {
-        if (!has_weight(w->profile, &t->nodes[walk.node]))
-            continue;
-        struct stack_cut cut = stack_cut_make(walk.length, w->options->max_depth);
-        key.size = 0;
-        for (uint32_t i = walk.length; i-- > walk.length - cut.tail;)
-            key_put(&key, location_of(w, t, walk.path[i], known));
-        if (cut.cut)
-            key_put(&key, location_left_out(w));
-        for (uint32_t i = cut.head; i-- > 0;)
-            key_put(&key, location_of(w, t, walk.path[i], known));
-        if (!walk.length)
-            key_put(&key, location_of(w, t, walk.node, known));
-        if (!buf_ok(&key) || !buf_ok(&w->out))
-            break;
-        uint32_t number = intern_add(&w->stacks, key.data, key.size);
-        if (!intern_ok(&w->stacks))
-            break;
-        add_weights(w, number, &t->nodes[walk.node]);
-        result->samples += t->nodes[walk.node].self;
-        result->shortened += cut.cut;
-    }
-    bool ok = buf_ok(&key) && buf_ok(&w->out) && buf_ok(&w->more) && intern_ok(&w->stacks);
-    buf_free(&key);
-    free(known);
-    stack_walk_fini(&walk);
+    bool ok = shares ? add_shares(w, shares, result) : add_nodes(w, thread, result);
+    if (!shares)
+        tree_fini(t);
     return ok;
 }
 
@@ -255,46 +350,69 @@ static size_t labels_fill(struct pprof *w, const struct profile_thread *t, Pprof
     return LABEL_COUNT;
 }
 
+/* As a sample has them: a sample with nothing else. */
+static void labels_pack(struct pprof *w, const struct profile_thread *t, struct buf *to)
+{
+    Pprof__Label labels[LABEL_COUNT], *pointers[LABEL_COUNT];
+    Pprof__Sample sample = PPROF__SAMPLE__INIT;
+    for (unsigned i = 0; i < LABEL_COUNT; i++)
+        pointers[i] = &labels[i];
+    sample.n_label = labels_fill(w, t, labels);
+    sample.label = pointers;
+    to->size = 0;
+    uint8_t *at = buf_reserve(to, pprof__sample__get_packed_size(&sample));
+    if (at)
+        to->size += pprof__sample__pack(&sample, at);
+}
+
+/* The head of a field of bytes: its number in profile.proto, how it is encoded, its size. */
+static void put_head(struct buf *to, unsigned field, size_t size)
+{
+    enum { LENGTH_DELIMITED = 2, NUMBER_SHIFT = 3 };
+    buf_put_u8(to, (uint8_t)(field << NUMBER_SHIFT | LENGTH_DELIMITED));
+    buf_put_uleb(to, size);
+}
+
+/* Hundreds of thousands of samples are put together here, out of parts that are packed already.
+ *
+ *     sample: | 1 size | ids of the stack | 2 size | values | 3 size | label | 3 size | label ...
+ */
+static void put_sample(struct pprof *w, uint32_t stack, const uint64_t *weights)
+{
+    enum { PROFILE_SAMPLE = 2, SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE = 2 };
+    const struct profile *p = w->profile;
+    const struct samples *s = &w->samples;
+    struct buf *one = &w->samples.one;
+    uint8_t bytes[VALUES_MAX * 10];
+    struct buf values = {.data = bytes, .capacity = sizeof bytes};
+    buf_put_uleb(&values, weights[0]);
+    for (uint32_t m = 0; m < p->metric_count; m++)
+        buf_put_uleb(&values, weights[m] * p->metrics[m].period);
+    one->size = 0;
+    put_head(one, SAMPLE_LOCATION_ID, w->stacks.entries[stack].size);
+    buf_put(one, intern_key(&w->stacks, stack), w->stacks.entries[stack].size);
+    put_head(one, SAMPLE_VALUE, values.size);
+    buf_put(one, values.data, values.size);
+    buf_put(one, s->labels.data, s->labels.size);
+    put_head(&w->out, PROFILE_SAMPLE, one->size);
+    buf_put(&w->out, one->data, one->size);
+    compress_full(w);
+}
+
 /* Those of the thread, which are forgotten then. */
 static bool put_samples(struct pprof *w, const struct profile_thread *t)
 {
-    Pprof__Label labels[LABEL_COUNT], *label_pointers[LABEL_COUNT];
-    for (unsigned i = 0; i < LABEL_COUNT; i++)
-        label_pointers[i] = &labels[i];
-    size_t label_count = labels_fill(w, t, labels);
-    struct buf ids = {0};
-    for (uint32_t i = 0; i < w->stacks.count && buf_ok(&ids); i++) {
-        const struct intern_entry *entry = &w->stacks.entries[i];
-        const uint32_t *key = intern_key(&w->stacks, i);
-        size_t count = entry->size / sizeof *key;
-        ids.size = 0;
-        for (size_t k = 0; k < count; k++)
-            buf_put(&ids, &(uint64_t){key[k]}, sizeof(uint64_t));
-        if (!buf_ok(&ids))
-            break;
-        const struct profile_metric *metrics = w->profile->metrics;
-        int64_t values[VALUES_MAX] = {(int64_t)entry->sum[0],
-                                      (int64_t)(entry->sum[0] * metrics[0].period)};
-        for (uint32_t m = 1; m < w->profile->metric_count; m++)
-            values[1 + m] = (int64_t)(weights_of(w, i)[m - 1] * metrics[m].period);
-        Pprof__Sample sample = PPROF__SAMPLE__INIT;
-        sample.n_location_id = count;
-        sample.location_id = (uint64_t *)(void *)ids.data; /* malloc'ed, hence aligned */
-        sample.n_value = 1 + w->profile->metric_count;
-        sample.value = values;
-        sample.n_label = label_count;
-        sample.label = label_pointers;
-        Pprof__Profile piece = PPROF__PROFILE__INIT;
-        Pprof__Sample *one = &sample;
-        piece.n_sample = 1;
-        piece.sample = &one;
-        put_message(w, &piece);
+    struct samples *s = &w->samples;
+    size_t count = s->stacks.size / sizeof(uint32_t);
+    labels_pack(w, t, &s->labels);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t stack = ((const uint32_t *)(const void *)s->stacks.data)[i];
+        const uint64_t *weights = (const uint64_t *)(const void *)s->weights.data;
+        put_sample(w, stack, weights + i * w->profile->metric_count);
+        w->stacks.entries[stack].sum[STACK_ROW] = 0;
     }
-    bool ok = buf_ok(&ids);
-    buf_free(&ids);
-    intern_clear(&w->stacks);
-    w->more.size = 0;
-    return ok;
+    s->stacks.size = s->weights.size = 0;
+    return buf_ok(&s->labels) && buf_ok(&s->one) && buf_ok(&w->out);
 }
 
 static void put_mapping(struct pprof *w, uint32_t image)
@@ -399,33 +517,21 @@ static void put_strings(struct pprof *w)
     }
 }
 
-static bool gzip(const struct buf *in, struct buf *out, struct err *e)
+static void fini(struct pprof *w)
 {
-    z_stream z = {0};
-    const int gzip_format = 15 + 16; /* deflateInit2: the largest window, gzip header */
-    if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip_format, 8, Z_DEFAULT_STRATEGY) !=
-        Z_OK)
-        return err_set(e, ERR_INTERNAL, "compressing the pprof profile: out of memory");
-    size_t taken = 0;
-    int status = Z_OK;
-    while (status == Z_OK) {
-        const size_t chunk = 1 << 18;
-        size_t left = in->size - taken;
-        z.next_in = in->data + taken;
-        z.avail_in = (uInt)(left < chunk ? left : chunk);
-        z.next_out = buf_reserve(out, chunk);
-        z.avail_out = (uInt)chunk;
-        if (!z.next_out)
-            break;
-        uInt offered = z.avail_in;
-        status = deflate(&z, left <= chunk ? Z_FINISH : Z_NO_FLUSH);
-        taken += offered - z.avail_in;
-        out->size += chunk - z.avail_out;
-    }
-    deflateEnd(&z);
-    if (status != Z_STREAM_END)
-        return err_set(e, ERR_INTERNAL, "compressing the pprof profile: out of memory");
-    return true;
+    for (uint32_t i = 0; w->trees && i < w->profile->thread_count; i++)
+        tree_fini(&w->trees[i]);
+    free(w->trees);
+    free(w->maps);
+    intern_fini(&w->strings);
+    intern_fini(&w->functions);
+    intern_fini(&w->locations);
+    intern_fini(&w->stacks);
+    buf_free(&w->samples.stacks);
+    buf_free(&w->samples.weights);
+    buf_free(&w->samples.labels);
+    buf_free(&w->samples.one);
+    buf_free(&w->out);
 }
 
 bool export_pprof(const struct profile *p, const struct symbols *s,
@@ -434,27 +540,23 @@ bool export_pprof(const struct profile *p, const struct symbols *s,
 {
     struct pprof w = {.profile = p, .symbols = s, .options = options};
     *result = (struct export_result){0};
+    gzip_begin(&w.gzip, out);
     w.maps = pprof_maps_build(p);
+    w.trees = calloc((size_t)p->thread_count + 1, sizeof *w.trees);
     string_number(&w, "");
-    bool ok = w.maps != NULL;
+    bool ok = w.maps && w.trees;
     for (uint32_t i = 0; ok && i < p->thread_count; i++)
-        ok = add_thread(&w, &p->threads[i], result) && put_samples(&w, &p->threads[i]);
+        ok = add_thread(&w, i, result) && put_samples(&w, &p->threads[i]);
     if (ok) {
         put_description(&w);
         put_mappings(&w);
         put_strings(&w);
+        gzip_put(&w.gzip, w.out.data, w.out.size);
     }
-    ok = ok && intern_ok(&w.strings) && intern_ok(&w.functions) && intern_ok(&w.locations) &&
-         buf_ok(&w.out);
+    ok = gzip_end(&w.gzip) && ok && intern_ok(&w.strings) && intern_ok(&w.functions) &&
+         intern_ok(&w.locations) && buf_ok(&w.out);
     if (!ok)
         err_set(e, ERR_INTERNAL, "writing the pprof profile: out of memory");
-    ok = ok && gzip(&w.out, out, e);
-    free(w.maps);
-    intern_fini(&w.strings);
-    intern_fini(&w.functions);
-    intern_fini(&w.locations);
-    intern_fini(&w.stacks);
-    buf_free(&w.more);
-    buf_free(&w.out);
+    fini(&w);
     return ok;
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """test_large.py PENUMBRA WRITE_LARGE: a merge of 500 processes with five metrics is reported, and exported besides its
 text, in memory of less than ten times its size, and says the same as where threads are told apart; exports have all
-of its samples."""
+of its samples. Pages and pprof, which say what each thread has, take less than thirty times."""
+import gzip
 import json
 import os
 import re
@@ -23,6 +24,97 @@ def run(*arguments, wanted=-1):
         return out.read(wanted).decode(), os.fstat(out.fileno()).st_size, usage.ru_maxrss * 1024
 
 
+def varint(data, at):
+    value = shift = 0
+    while data[at] >= 0x80:
+        value |= (data[at] & 0x7f) << shift
+        shift += 7
+        at += 1
+    return value | data[at] << shift, at + 1
+
+
+def fields(data):
+    """Of a protobuf message: numbers, and bytes of what has a length."""
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        value, at = varint(data, at)
+        if tag & 7 == 2:
+            value, at = data[at:at + value], at + value
+        yield tag >> 3, value
+
+
+def numbers(data):
+    at = 0
+    while at < len(data):
+        value, at = varint(data, at)
+        yield value
+
+
+def stacks_of_pprof(data):
+    """{(thread, its pid and number, names outermost first): values}, of the parts of profile.proto that
+    are needed."""
+    profile = list(fields(data))
+    strings = [value.decode() for field, value in profile if field == 6]
+    functions = {one[1]: strings[one[2]] for one in (dict(fields(v)) for field, v in profile if field == 5)}
+    locations = {}
+    for location in (list(fields(value)) for field, value in profile if field == 4):
+        lines = [dict(fields(value)) for field, value in location if field == 4]
+        locations[dict(location)[1]] = [functions[line[1]] for line in lines]
+    stacks = {}
+    for sample in (list(fields(value)) for field, value in profile if field == 2):
+        labels = {strings[one[1]]: one for one in (dict(fields(v)) for field, v in sample if field == 3)}
+        names = [name for number in numbers(dict(sample)[1]) for name in locations[number]]
+        key = (strings[labels["thread"][2]], labels["pid"][3], labels["tid"][3], *reversed(names))
+        values = list(numbers(dict(sample)[2]))
+        stacks[key] = [a + b for a, b in zip(values, stacks.get(key, [0] * len(values)))]
+    return stacks
+
+
+def stacks_of_folded(text):
+    for line in text.splitlines():
+        stack, weight = line.rsplit(" ", 1)
+        thread, *names = stack.split(";")
+        name, pid, tid = re.fullmatch(r"(.*)-(\d+)/(\d+)", thread).groups()
+        yield (name, int(pid), int(tid), *names), int(weight)
+
+
+def check_pprof(path, directory):
+    out = os.path.join(directory, "pprof")
+    run("export", "--format", "pprof", "-o", out, path)
+    with open(out, "rb") as file:
+        stacks = stacks_of_pprof(gzip.decompress(file.read()))
+    for place, metric in ((0, "time"), (2, "faults"), (3, "allocated"), (5, "peak")):
+        apart = run("export", "--format", "folded", "--threads", "--metric", metric, path)[0]
+        period = {0: 1, 2: 16}.get(place, 65536)
+        assert dict(stacks_of_folded(apart)) == {
+            stack: values[place] // period for stack, values in stacks.items() if values[place]}
+
+
+def check_page(path, directory):
+    """What threads have of the nodes of the page's trees is what they have."""
+    out = os.path.join(directory, "page.html")
+    run("report", "--html", out, "--min", "0", path)
+    with open(out, encoding="utf-8") as file:
+        page = json.loads(re.search(r'<script[^>]*application/json[^>]*>(.*?)</script>', file.read(), re.S)[1])
+    for report in page:
+        pending, shares = [report["tree"]], [0] * len(report["threads"])
+        while pending:
+            node = pending.pop()
+            pending += node["children"]
+            assert sum(own for _, own, *_ in node.get("threads", ())) == node["self"]
+            for thread, *weights in node.get("threads", ()):
+                shares[thread] += sum(weights)
+        assert sum(shares) == report["samples"]
+        if report["metric"] in ("time", "faults", "allocated"):
+            assert shares == [thread["samples"] for thread in report["threads"]], report["metric"]
+
+
+def makes_pages(path):
+    made = subprocess.run([penumbra, "report", "--html", os.devnull, path], stderr=subprocess.PIPE, text=True)
+    return "-Dhtml=true" not in made.stderr
+
+
 def main():
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "large.pnb")
@@ -35,8 +127,17 @@ def main():
             assert command[0] == "export" or "500 processes, 1000 threads; 500,000 samples" in text
             besides = 2 * length if command[0] == "export" else 0  # a buffer that doubles
             assert peak < 10 * size + besides, "less than ten times the file"
+        pages = makes_pages(path)
+        for command in (("export", "--format", "pprof", "-o"), ("report", "--html"))[:1 + pages]:
+            out = os.path.join(directory, "out")
+            peak = run(*command, out, path)[2]
+            print(f"{' '.join(command)}: {peak} bytes, {peak / size:.1f} times as much")
+            assert peak < 30 * size, "less than thirty times the file"
 
         subprocess.run([write_large, path, "20", "2", "500"], check=True)
+        check_pprof(path, directory)
+        if pages:
+            check_page(path, directory)
         report = json.loads(run("report", "--json", path)[0])
         rows = re.findall(r"^ +([\d.]+)% +([\d.]+)% +([\d,]+)  ",
                           run("report", "--min", "0", "--limit", "0", path)[0], re.M)
