@@ -249,7 +249,8 @@ static uint32_t follow_as(struct engine_thread *t, uint32_t exit)
     if (block)
         return enter_as(t, block);
     /* Behind a gate the block has been counted. */
-    return go_on_as(t, tail == BLOCK_OBSERVED ? stop_as(t, why) : ENGINE_CONTINUE);
+    bool again = tail != BLOCK_OBSERVED || (why == STOP_CACHE_FULL && reset_possible(e));
+    return go_on_as(t, again ? ENGINE_CONTINUE : stop_as(t, why));
 }
 
 /* The budget does not suffice for the block, which has counted itself already: what is left of it

@@ -432,9 +432,7 @@ uint32_t inline_counter_make_as(struct engine_thread *t, uint32_t kind, uint64_t
 
 static bool gate_possible(const struct translation *x)
 {
-    const struct engine_config *c = &x->e->config;
-    return c->budget && c->shared && !c->late && !x->tail && !x->observed &&
-           x->range.trust == TRUST_FIXED;
+    return !x->e->config.late && !x->tail && !x->observed && x->range.trust == TRUST_FIXED;
 }
 
 /* Which members are asked: what is behind a gate is its owner's, who comes last. */
@@ -468,7 +466,9 @@ bool hooks_ask_as(struct translation *x)
         const struct tool *tool = tools->of[h->member].tool;
         /* What is hooked behind a gate is not executed each time: nobody else has anything
          * there. */
-        block.gate = h->member + 1 == tools->count && !h->beyond && gate_possible(x);
+        bool possible = h->member + 1 == tools->count && !h->beyond && gate_possible(x);
+        block.gate = possible && e->config.budget && e->config.shared;
+        block.watch_gate = possible && !e->config.budget;
         if (tool->block && (tool->flags & TOOL_OWN || !engine_is_own(e, x->pc)))
             tool->block(&block, h);
     }

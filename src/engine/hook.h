@@ -57,8 +57,9 @@ struct hook_block {
     uint32_t number; /* of the block: dense, from 1 */
     const struct x86_insn *insns;
     const uint8_t *const *code; /* the bytes of each, not where the program has them */
-    /* tools/inline/gate.h */
-    bool gate, observed;
+    bool gate;       /* tools/inline/gate.h */
+    bool watch_gate; /* tools/inline/watch.h */
+    bool observed;   /* what is behind either */
     uint64_t gated;
 };
 

@@ -74,6 +74,7 @@ struct engine_thread {
     uint64_t floor;
     uint8_t watch[256];     /* the tool's: which memory is watched (the same) */
     int64_t alarm;          /* the tool's: what is left of it (the same) */
+    bool watching;          /* the tool's: atomic: gated blocks are observed (the same) */
 
     /* From here on only C code looks. */
     struct engine *engine;
@@ -150,6 +151,7 @@ ENGINE_ASSERT(mask_before, ENGINE_T_MASK_BEFORE);
 ENGINE_ASSERT(floor, ENGINE_T_FLOOR);
 ENGINE_ASSERT(watch, ENGINE_T_WATCH);
 ENGINE_ASSERT(alarm, ENGINE_T_ALARM);
+ENGINE_ASSERT(watching, ENGINE_T_WATCHING);
 #undef ENGINE_ASSERT
 
 /* The thread area at the GS base; only where GS is the engine's (its own code, hooks, handlers of

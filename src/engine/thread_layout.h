@@ -55,6 +55,7 @@
 #define ENGINE_T_FLOOR 432  /* watches (tools/inline): of returns */
 #define ENGINE_T_WATCH 440  /* 256 bytes: of memory */
 #define ENGINE_T_ALARM 696  /* of executed instructions */
+#define ENGINE_T_WATCHING 704 /* (8 bits) of blocks with two copies: which one */
 #define ENGINE_T_STACK_SIZE (64 << 10) /* of the engine's stack, below the thread area */
 #define ENGINE_T_RETURNS_SIZE (64 << 10)
 #define ENGINE_T_RETURNS (-(64 + 4 + 64) * 1024) /* where calls return to (pairs.h) */

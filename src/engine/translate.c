@@ -309,7 +309,7 @@ static uint8_t flags_at(const struct translation *x, uint64_t pc)
  * many hooks. */
 static uint8_t flags_behind(const struct translation *x)
 {
-    if (!x->hooked || !(x->e->flags & TOOL_LEADS) || x->e->faults_seen)
+    if (!x->hooked || !(x->e->flags & (TOOL_LEADS | TOOL_WATCHES)) || x->e->faults_seen)
         return UINT8_MAX;
     switch (x->end) {
     case END_FALL: return flags_at(x, x->next);

@@ -54,7 +54,12 @@ struct waste_sums { WASTE_SUMS(WASTE_FIELD) };
 
 enum {
     WASTE_PAIRS = 5,
-    WASTE_WEIGHT = 16, /* where not all memory is observed, one line in so many is */
+    WASTE_WEIGHT = 16, /* of a shadow: one line in so many is observed */
+    /* of a whole run, after its beginning: one line in so many, and one stretch of instructions
+     * in so many; the weight of what is observed */
+    WASTE_RUN_LINES = 4,
+    WASTE_RUN_STRETCHES = 16,
+    WASTE_RUN_WEIGHT = WASTE_RUN_LINES * WASTE_RUN_STRETCHES,
 };
 struct waste_pair {
     uint32_t with; /* id + 1; 0: free */

@@ -19,10 +19,10 @@ const struct tool *tool_of_kind(uint32_t kind)
     return kind < TOOL_KIND_COUNT ? tools[kind] : NULL;
 }
 
-static void add(struct tool_set *to, uint64_t kinds, uint32_t leads)
+static void add(struct tool_set *to, uint64_t kinds, uint32_t flags)
 {
     for (uint32_t i = tools_next(kinds, 0); i < TOOL_KIND_COUNT; i = tools_next(kinds, i + 1))
-        if (tools[i] && (tools[i]->flags & TOOL_LEADS) == leads) {
+        if (tools[i] && (tools[i]->flags & (TOOL_WATCHES | TOOL_LEADS)) == flags) {
             to->of[to->count].tool = tools[i];
             to->of[to->count++].kind = i;
         }
@@ -32,6 +32,7 @@ void tools_set(uint64_t kinds, struct tool_set *out)
 {
     out->count = 0;
     add(out, kinds, 0);
+    add(out, kinds, TOOL_WATCHES);
     add(out, kinds, TOOL_LEADS);
 }
 

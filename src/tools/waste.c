@@ -34,6 +34,7 @@
 #include "engine/hook_run.h"
 #include "engine/probe.h"
 #include "sigsafe/concise.h"
+#include "sigsafe/prefetch.h"
 #include "sigsafe/spool_waste_paths.h"
 #include "sigsafe/sys.h"
 #include "tools/calls.h"
@@ -49,9 +50,9 @@ enum {
     CELL = 4,
     CELLS = LINE / CELL,
     LINES = 1 << 15, /* 8 MB: what 2 MB of the program's memory need */
-    PARTS = WATCH_PARTS / WASTE_WEIGHT, /* that are looked at in a window */
-    FULL = 1 << 24,  /* instructions of a whole run in whose time all memory is looked at */
-    WINDOW = 1 << 24,
+    FULL = 1 << 24, /* instructions of a whole run in whose time all memory is looked at */
+    STRETCH = 24 << 20, /* of these, later, there is one window in each ... */
+    WINDOW = STRETCH / WASTE_RUN_STRETCHES, /* ... of so many */
     PROGRESS = 1 << 14, /* instructions that a thread executes before it tells the process */
     STACK = 64 << 10,   /* bytes above the stack pointer, and below a returning one, that are taken
                            for the stack */
@@ -82,6 +83,7 @@ struct line_contexts {
 /* A thread. */
 struct observer {
     struct rows_store rows;
+    const struct waste_common *common; /* of the engine that runs the thread */
     struct spool_waste_paths *paths; /* NULL: no contexts are known */
     const struct spool_counts *paths_of;
     struct engine_thread *thread; /* NULL: it has ended */
@@ -103,9 +105,11 @@ static struct {
     bool several;                /* there has been more than one thread */
     uint32_t lock;               /* of the list, and for the next window */
     uint32_t epoch, weight;      /* of a whole run's window */
+    bool watching;               /* it is a time of a window */
     uint32_t voids;
     uint32_t epochs;             /* given out */
-    uint64_t progress, until;    /* instructions, and when the next window begins */
+    uint64_t progress, until;    /* instructions, and when that changes next */
+    uint64_t stretch;            /* where the last one of these ends that has been drawn from */
     uint8_t watch[WATCH_PARTS];
 } waste;
 
@@ -176,38 +180,61 @@ static void window_close(struct observer *o)
     w->seen_stores = w->seen_dead = w->seen_silent = w->seen_loads = w->seen_redundant = 0;
 }
 
-/* PARTS of all, each as likely as any other. */
-static void parts_draw(struct hotlist_random *random, uint8_t watch[WATCH_PARTS])
+/* So many of all, each as likely as any other. */
+static void parts_draw(struct hotlist_random *random, unsigned count,
+                       uint8_t watch[WATCH_PARTS])
 {
     for (unsigned i = 0; i < WATCH_PARTS; i++)
         watch[i] = 0;
-    for (unsigned drawn = 0; drawn < PARTS;) {
+    for (unsigned drawn = 0; drawn < count;) {
         unsigned part = hotlist_random_next(random) % WATCH_PARTS;
         drawn += !watch[part];
         watch[part] = 1;
     }
 }
 
-static void watch_set(struct engine_thread *t, const uint8_t watch[WATCH_PARTS])
+static void watch_set(struct engine_thread *t)
 {
     for (unsigned i = 0; i < WATCH_PARTS; i++)
-        t->watch[i] = watch[i];
+        t->watch[i] = waste.watch[i];
+    __atomic_store_n(&t->watching, waste.watching, __ATOMIC_RELAXED);
 }
 
-/* A whole run: other lines for all threads. */
+/* Other lines, of which nothing is known yet. */
+static void window_begin(struct observer *o, uint64_t now)
+{
+    parts_draw(&o->random, WATCH_PARTS / WASTE_RUN_LINES, waste.watch);
+    waste.until = now + WINDOW - PROGRESS / 2; /* it is noticed half of that later */
+    waste.weight = WASTE_RUN_WEIGHT;
+    __atomic_store_n(&waste.epoch, __atomic_add_fetch(&waste.epochs, 1, __ATOMIC_RELAXED),
+                     __ATOMIC_RELEASE);
+}
+
+/* The next one begins anywhere in the next stretch that ends later than now. */
+static void window_end(struct observer *o, uint64_t now)
+{
+    for (unsigned i = 0; i < WATCH_PARTS; i++)
+        waste.watch[i] = 0;
+    while (waste.stretch + STRETCH <= now)
+        waste.stretch += STRETCH;
+    waste.until = waste.stretch + hotlist_random_next(&o->random) % STRETCH;
+    waste.stretch += STRETCH;
+}
+
+/* A whole run: for all threads. */
 static void window_next(struct observer *o)
 {
     lock_wait(&waste.lock);
     uint64_t now = __atomic_load_n(&waste.progress, __ATOMIC_RELAXED);
     if (now >= waste.until) {
-        waste.until = now + WINDOW;
-        parts_draw(&o->random, waste.watch);
+        waste.watching = !waste.watching;
+        if (waste.watching)
+            window_begin(o, now);
+        else
+            window_end(o, now);
         for (struct observer *each = waste.observers; each; each = each->next)
             if (each->thread)
-                watch_set(each->thread, waste.watch);
-        waste.weight = WASTE_WEIGHT;
-        __atomic_store_n(&waste.epoch, __atomic_add_fetch(&waste.epochs, 1, __ATOMIC_RELAXED),
-                         __ATOMIC_RELEASE);
+                watch_set(each->thread);
     }
     lock_release(&waste.lock);
 }
@@ -224,7 +251,7 @@ static void window_look(struct observer *o)
         o->epoch = __atomic_add_fetch(&waste.epochs, 1, __ATOMIC_RELAXED);
         if (!hook_is_burst(t)) {
             o->weight = WASTE_WEIGHT;
-            parts_draw(&o->random, t->watch);
+            parts_draw(&o->random, WATCH_PARTS / WASTE_WEIGHT, t->watch);
         }
         return;
     }
@@ -343,6 +370,12 @@ static void pending_judge(struct observer *o, struct line *l, uint64_t changed)
     l->pending = 0;
 }
 
+static void contents_note(struct line *l, const uint64_t now[LINE / 8])
+{
+    for (unsigned i = 0; i < LINE / 8; i++)
+        l->copy[i] = now[i];
+}
+
 /* Looks at what the line's memory is: locked; NULL: it cannot be read. */
 static struct line *line_look(struct observer *o, uint64_t address)
 {
@@ -355,10 +388,13 @@ static struct line *line_look(struct observer *o, uint64_t address)
     }
     if (l->address != address || l->epoch != o->epoch) {
         line_begin(o, l, address);
+        contents_note(l, now);
     } else {
         uint64_t changed = differing(now, l->copy), others = changed & ~l->pending;
         if (l->pending)
             pending_judge(o, l, changed);
+        if (changed)
+            contents_note(l, now);
         l->loaded &= ~changed;
         l->unread &= ~others;
     }
@@ -366,8 +402,6 @@ static struct line *line_look(struct observer *o, uint64_t address)
         l->unread = 0;
         l->voids = waste.voids;
     }
-    for (unsigned i = 0; i < LINE / 8; i++)
-        l->copy[i] = now[i];
     return l;
 }
 
@@ -545,8 +579,7 @@ static struct observer *observer_of(struct engine_thread *t)
     if (!o || !o->rows.record)
         return NULL;
     if (!o->totals)
-        o->totals = row_of(
-            o, (uint32_t)((const struct waste_common *)hook_common(t, TOOL_WASTE))->totals - 1);
+        o->totals = row_of(o, (uint32_t)o->common->totals - 1);
     window_look(o);
     return o;
 }
@@ -575,14 +608,30 @@ void waste_alarm_as(struct engine_thread *t, uint64_t argument, uint64_t value)
         o->alarm = PROGRESS;
 }
 
+/* What range_touch needs, all at once: little of it is in a near cache. */
+static void prefetch_all(struct observer *o, uint32_t id, uint64_t address)
+{
+    const char *line = (const char *)slot_of(address & ~(uint64_t)(LINE - 1));
+    uint8_t *chunk = rows_chunk(&o->rows, id);
+    for (unsigned i = 0; i < sizeof(struct line); i += LINE)
+        prefetch_write(line + i);
+    if (!chunk)
+        return;
+    const char *row = rows_row(&o->rows, chunk, id);
+    for (unsigned i = 0; i < sizeof(struct spool_waste); i += LINE)
+        prefetch_write(row + i);
+}
+
 void waste_touch_as(struct engine_thread *t, uint64_t id, uint64_t value)
 {
     struct observer *o = observer_of(t);
-    const struct waste_site *a =
-        &((const struct waste_common *)hook_common(t, TOOL_WASTE))->sites[id];
     (void)value;
-    if (o)
-        range_touch(o, (uint32_t)id, a->kind, memory_address_as(t, &a->memory), a->memory.size);
+    if (!o)
+        return;
+    const struct waste_site *a = &o->common->sites[id];
+    uint64_t address = memory_address_as(t, &a->memory);
+    prefetch_all(o, (uint32_t)id, address);
+    range_touch(o, (uint32_t)id, a->kind, address, a->memory.size);
 }
 
 /* A repeated string instruction: all its elements. */
@@ -590,14 +639,15 @@ void waste_string_as(struct engine_thread *t, uint64_t id, uint64_t value)
 {
     enum { DOWNWARDS = 0x400 };
     struct observer *o = observer_of(t);
-    const struct waste_site *a =
-        &((const struct waste_common *)hook_common(t, TOOL_WASTE))->sites[id];
-    uint64_t times = t->gpr[ENGINE_RCX], address = memory_address_as(t, &a->memory);
     (void)value;
+    if (!o)
+        return;
+    const struct waste_site *a = &o->common->sites[id];
+    uint64_t times = t->gpr[ENGINE_RCX], address = memory_address_as(t, &a->memory);
     /* a string's end is sought with all ones */
     if (a->searches && times > STRING_MOST / a->element)
         times = STRING_MOST / a->element;
-    if (!o || !times || times >> 40)
+    if (!times || times >> 40)
         return;
     uint64_t size = times * a->element;
     if (t->rflags & DOWNWARDS)
@@ -668,7 +718,8 @@ static bool process_ready(struct spool_counts *counts, bool in_context)
     if (!waste.lines) {
         waste.lines = memory_map_as(LINES * sizeof(struct line));
         waste.epoch = waste.epochs = waste.weight = 1;
-        waste.until = FULL;
+        waste.until = waste.stretch = FULL;
+        waste.watching = true;
         for (unsigned i = 0; i < WATCH_PARTS; i++)
             waste.watch[i] = 1;
     }
@@ -705,6 +756,7 @@ static bool thread_begin_as(struct engine_thread *t)
     t->floor = ~(UINT64_C(1) << WATCH_FLOOR_BITS);
     for (unsigned i = 0; i < WATCH_PARTS; i++)
         t->watch[i] = 1;
+    t->watching = true;
     if (!counts)
         return true;
     if (!process_ready(counts, t->tools[TOOL_CALLS] != NULL) ||
@@ -718,9 +770,10 @@ static bool thread_begin_as(struct engine_thread *t)
         o->weight = 1;
     }
     o->totals = NULL;
+    o->common = hook_common(t, TOOL_WASTE);
     o->alarm = t->alarm = 0;
     lock_wait(&waste.lock);
-    watch_set(t, waste.watch);
+    watch_set(t);
     bool listed = false;
     for (struct observer *each = waste.observers; each; each = each->next)
         listed |= each == o;

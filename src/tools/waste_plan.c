@@ -90,6 +90,15 @@ static bool insn_as(const struct hook_block *block, uint32_t index, uint64_t nex
     return true;
 }
 
+/* Something of it is looked at, and no system call, of which each is. */
+static bool has_two_copies(const struct hook_block *block)
+{
+    bool looks = false;
+    for (uint32_t i = 0; i < block->count; i++)
+        looks |= block->insns[i].access || block->insns[i].kind == X86_RET;
+    return block->watch_gate && looks && block->end != END_SYSCALL;
+}
+
 void waste_block_as(const struct hook_block *block, struct hooks *h)
 {
     struct waste_common *common = hook_common_as(h, 0, sizeof *common);
@@ -99,8 +108,11 @@ void waste_block_as(const struct hook_block *block, struct hooks *h)
         uint32_t id = hook_thing_make_as(h, &totals);
         common->totals = id == COUNTS_NONE ? 0 : (uint64_t)id + 1;
     }
-    bool ok = common && common->totals && watch_alarm_as(h, block->count, waste_alarm_as, 0);
-    for (uint32_t i = 0; ok && i < block->count; i++) {
+    bool ok = common && common->totals, gate = has_two_copies(block);
+    if (ok && !block->observed)
+        ok = gate ? watch_gate_as(h, block->count, waste_alarm_as, 0)
+                  : watch_alarm_as(h, block->count, waste_alarm_as, 0);
+    for (uint32_t i = 0; ok && !gate && i < block->count; i++) {
         next += block->insns[i].length;
         ok = insn_as(block, i, next, h);
     }

@@ -51,9 +51,12 @@ static double error_of(double n, double x, double xx, double xn, double nn, doub
 }
 
 /* What was seen in windows counts for more than itself if not all lines were looked at. */
-static double sampled_part(const struct waste_sums *s, uint64_t seen, uint64_t all)
+static double sampled_part(const struct view *v, const struct waste_sums *s, uint64_t seen,
+                           uint64_t all)
 {
-    return !s->windows || !all ? 0 : (double)seen * WASTE_WEIGHT / (double)all;
+    bool whole = v->profile->counts->carried == CARRIER_EXACT;
+    unsigned weight = whole ? WASTE_RUN_WEIGHT : WASTE_WEIGHT;
+    return !s->windows || !all ? 0 : (double)seen * weight / (double)all;
 }
 
 static void shares_make(const struct view *v, const struct profile_waste *w,
@@ -64,8 +67,8 @@ static void shares_make(const struct view *v, const struct profile_waste *w,
     const struct waste_sums *s = &w->sums;
     double windows = (double)s->windows, stores = (double)s->seen_stores,
            loads = (double)s->seen_loads;
-    double of_stores = sampled_part(s, s->seen_stores, f.store_bytes);
-    double of_loads = sampled_part(s, s->seen_loads, f.load_bytes);
+    double of_stores = sampled_part(v, s, s->seen_stores, f.store_bytes);
+    double of_loads = sampled_part(v, s, s->seen_loads, f.load_bytes);
     out[SHARE_DEAD] = (struct share){"dead",
                                      "stores overwritten before they are read",
                                      f.dead,

@@ -33,13 +33,24 @@
  *      mov   rcx, gs:[slot_hook]
  *      the call, jmp on
  *
+ * Of a block with two copies, at its beginning, after the alarm:
+ *
+ *      cmp   byte gs:[watching], 0     ; where the flags are live: movzx ecx, byte gs:[watching],
+ *      jne   open                      ; jrcxz 1f, jmp open
+ *   1: mov   rcx, gs:[slot_hook]
+ *
+ * open, which is cold:
+ *      mov   rcx, gs:[slot_hook]
+ *      jmp   the other copy
+ *
  * Nothing here can fault: the operand's address is formed, and not read. */
 #include "tools/inline/watch.h"
 
 #include "engine/inline.h"
+#include "engine/link.h"
 #include "engine/translate.h"
 
-enum { HOT = 72, COLD = 72, TOP_BYTE = 7 };
+enum { HOT = 80, COLD = 72, GATE_COLD = 112, TOP_BYTE = 7 };
 _Static_assert(WATCH_BYTES == 1 << 8 && WATCH_PARTS == 1 << 8,
                "the part is the second byte of an address");
 
@@ -84,18 +95,24 @@ static struct scratch scratch_choose(const struct translation *x, uint32_t index
     return (struct scratch){ best, live.registers >> best & 1, flags };
 }
 
-/* The end of all: on where rcx is 0, or this condition is not met. */
+/* To cold code unless rcx is 0, or if the condition is met. */
+static void leave_emit(struct emit *to, struct scratch s, unsigned condition, uint64_t cold)
+{
+    if (s.flags) {
+        uint8_t *passed = emit_jump8(to, EMIT_JRCXZ8);
+        emit_jmp(to, cold);
+        emit_bind8(to, passed);
+    } else {
+        emit_jcc(to, condition, cold);
+    }
+}
+
+/* The end of all but gates. */
 static void end_emit(struct translation *x, const struct hook *hook, struct scratch s,
                      unsigned condition)
 {
     struct emit *to = &x->hot, cold = inline_cold_begin(x->e, COLD);
-    if (s.flags) {
-        uint8_t *passed = emit_jump8(to, EMIT_JRCXZ8);
-        emit_jmp(to, emit_here(&cold));
-        emit_bind8(to, passed);
-    } else {
-        emit_jcc(to, condition, emit_here(&cold));
-    }
+    leave_emit(to, s, condition, emit_here(&cold));
     restore(to, s);
     restore(&cold, s);
     hook_call_emit(x->e, &cold, hook, (struct hook_way){0});
@@ -161,10 +178,9 @@ static void return_emit_as(struct translation *x, const struct hook *hook, uint3
     end_emit(x, hook, s, EMIT_NZ);
 }
 
-static void alarm_emit_as(struct translation *x, const struct hook *hook, uint32_t index,
-                          struct live live)
+/* The sign of what is left becomes the condition, or rcx. */
+static struct scratch alarm_take(struct translation *x, const struct hook *hook, struct live live)
 {
-    (void)index;
     struct emit *to = &x->hot;
     struct emit_mem alarm = emit_gs(ENGINE_T_ALARM);
     bool flags = live.flags & X86_STATUS_FLAGS;
@@ -178,7 +194,36 @@ static void alarm_emit_as(struct translation *x, const struct hook *hook, uint32
         emit_mov_mr(to, 8, alarm, X86_RCX);
         emit_movzx_rm(to, 1, X86_RCX, emit_gs(ENGINE_T_ALARM + TOP_BYTE));
     }
-    end_emit(x, hook, s, EMIT_S);
+    return s;
+}
+
+static void alarm_emit_as(struct translation *x, const struct hook *hook, uint32_t index,
+                          struct live live)
+{
+    (void)index;
+    end_emit(x, hook, alarm_take(x, hook, live), EMIT_S);
+}
+
+static void gate_emit_as(struct translation *x, const struct hook *hook, uint32_t index,
+                         struct live live)
+{
+    (void)index;
+    struct emit *to = &x->hot, cold = inline_cold_begin(x->e, GATE_COLD);
+    struct scratch s = alarm_take(x, hook, live);
+    leave_emit(to, s, EMIT_S, emit_here(&cold));
+    uint64_t on = emit_here(to);
+    restore(&cold, s);
+    hook_call_emit(x->e, &cold, hook, (struct hook_way){0});
+    spill(&cold, s);
+    emit_jmp(&cold, on);
+    if (s.flags)
+        emit_movzx_rm(to, 1, X86_RCX, emit_gs(ENGINE_T_WATCHING));
+    else
+        emit_alu_mi(to, EMIT_CMP, 1, emit_gs(ENGINE_T_WATCHING), 0);
+    leave_emit(to, s, EMIT_NZ, emit_here(&cold));
+    restore(to, s);
+    restore(&cold, s);
+    link_observed_emit_as(x->e, &cold, x->number, hook->argument);
 }
 
 bool watch_memory_as(struct hooks *h, uint32_t index, unsigned operand, hook_function *function,
@@ -197,6 +242,13 @@ bool watch_return_as(struct hooks *h, uint32_t index, hook_function *function, u
 bool watch_alarm_as(struct hooks *h, uint32_t amount, hook_function *function, uint64_t argument)
 {
     static const struct hook_inline piece = {alarm_emit_as, HOT, COLD};
+    return amount <= BLOCK_INSNS &&
+           inline_add_as(h, HOOK_ENTRY, 0, &piece, function, argument, amount);
+}
+
+bool watch_gate_as(struct hooks *h, uint32_t amount, hook_function *function, uint64_t argument)
+{
+    static const struct hook_inline piece = {gate_emit_as, HOT, GATE_COLD};
     return amount <= BLOCK_INSNS &&
            inline_add_as(h, HOOK_ENTRY, 0, &piece, function, argument, amount);
 }

@@ -29,4 +29,9 @@ bool watch_return_as(struct hooks *h, uint32_t index, hook_function *function, u
  * then, the function is called, which sets it anew. */
 bool watch_alarm_as(struct hooks *h, uint32_t amount, hook_function *function, uint64_t argument);
 
+/* The same, of a block with hook_block.watch_gate; then, while t->watching is set, which any thread
+ * may do, its other copy is executed: the tool is asked about that when it is needed first, with
+ * hook_block.observed set. The block itself has no other hooks of the tool's. */
+bool watch_gate_as(struct hooks *h, uint32_t amount, hook_function *function, uint64_t argument);
+
 #endif
