@@ -29,6 +29,7 @@ const struct mode modes[] = {
     { "written, large budget, checked", &tool_written, 1 << 20, CODE_CHECKED, false, false },
     { "hooks at all points", &tool_all_points, 0, CODE_FIXED, false, false },
     { "waste", &tool_waste, 0, CODE_FIXED, false, false },
+    { "copies of blocks", &tool_copies, 0, CODE_FIXED, false, false },
     { "waste, budget of 2, checked", &tool_waste, 2, CODE_CHECKED, false, false },
     { "paired", NULL, 0, CODE_FIXED, true, false },
     { "paired written, budget of 2, checked", &tool_written, 2, CODE_CHECKED, true, false },

@@ -306,6 +306,7 @@ const struct tool tool_marking = {
 };
 
 struct watched watched;
+struct copies copies;
 
 enum { OPERANDS = 1 << 14 };
 static struct tuple_memory operands[OPERANDS];
@@ -416,6 +417,51 @@ static bool watching_begin(struct engine_thread *t)
 
 const struct tool tool_watching = {
     .flags = TOOL_WATCHES | TOOL_LOOSE, .block = block_watching, .thread_begin = watching_begin,
+};
+
+/* What has been charged while it watched is what the other copies have executed. */
+static void copy_executed(struct engine_thread *t, uint64_t count, uint64_t value)
+{
+    (void)value;
+    copies.observed += count;
+    copies.wrong += !t->watching;
+    copies.wrong +=
+        copies.observed != copies.charged[1] + copies.last + (uint64_t)(copies.set - t->alarm);
+}
+
+/* The block that it is called in has been charged, and belongs to the time that begins. */
+static void copies_change(struct engine_thread *t, uint64_t count, uint64_t value)
+{
+    (void)value;
+    copies.charged[t->watching] += copies.last + (uint64_t)(copies.set - t->alarm) - count;
+    copies.last = count;
+    copies.changes++;
+    t->watching = !t->watching;
+    t->alarm = copies.set = (int64_t)(copies.changes * 37 % 100);
+}
+
+static void block_copies(const struct hook_block *block, struct hooks *h)
+{
+    if (!block->observed) {
+        copies.ungated += !block->watch_gate;
+        watch_gate_as(h, block->count, copies_change, block->count);
+        return;
+    }
+    hook_call_as(h, HOOK_ENTRY, 0, copy_executed, block->count);
+    for (uint32_t i = 0; i < block->count; i++)
+        hook_call_as(h, HOOK_BEFORE, i, noted, 1);
+}
+
+static bool copies_begin(struct engine_thread *t)
+{
+    copies = (struct copies){0};
+    t->watching = false;
+    t->alarm = 0;
+    return true;
+}
+
+const struct tool tool_copies = {
+    .flags = TOOL_WATCHES, .block = block_copies, .thread_begin = copies_begin,
 };
 
 /* More than fits a long block. */

@@ -72,6 +72,16 @@ extern struct watched {
     uint64_t wrong;
 } watched;
 
+/* Changes between the two copies of blocks every few instructions, and checks that each is executed
+ * at its time. */
+extern const struct tool tool_copies;
+extern struct copies {
+    uint64_t observed, charged[2]; /* instructions; those charged while it watched: [1] */
+    uint64_t last; /* of the block in which the time began */
+    int64_t set;
+    uint64_t changes, ungated, wrong;
+} copies;
+
 /* Counts each instruction 16 times, and calls as often: more hooks than a long block has room for.
  * Counter 0. */
 extern const struct tool tool_crowding;

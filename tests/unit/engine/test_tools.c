@@ -218,6 +218,19 @@ static void watches_call_when_they_have_to(void **state)
         .tools = tool_set_of(&tool_watching), .budget = true, .loose = true});
 }
 
+/* A whole run executes one copy of its blocks or the other, whatever is live where it changes. */
+static void watching_chooses_the_copy(void **state)
+{
+    (void)state;
+    memset(&asked, 0, sizeof asked);
+    all_functions(&(struct engine_config){ .tools = tool_set_of(&tool_copies) });
+    assert_int_equal(copies.wrong, 0);
+    assert_int_equal(copies.ungated, 0);
+    assert_true(copies.changes > 1000);
+    assert_in_range(copies.observed, copies.charged[0] / 2, copies.charged[0] * 2);
+    assert_true(asked.calls >= copies.observed);
+}
+
 /* A block for whose hooks there is no room becomes several: no execution is missed. */
 static void crowded_blocks_are_divided(void **state)
 {
@@ -342,6 +355,7 @@ int main(void)
         cmocka_unit_test(every_point_is_reached),
         cmocka_unit_test(counts_are_exact),
         cmocka_unit_test(watches_call_when_they_have_to),
+        cmocka_unit_test(watching_chooses_the_copy),
         cmocka_unit_test(crowded_blocks_are_divided),
         cmocka_unit_test(system_calls_read_what_is_said),
         cmocka_unit_test(leads_call_when_they_have_to),
