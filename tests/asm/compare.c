@@ -31,28 +31,43 @@ static uint64_t eflags(unsigned flags)
     return out;
 }
 
-/* Status flags that the code from where it ended on overwrites without reading them: where there
- * are hooks, or a budget, a fault may show them changed (docs/engine.md, "Hooks"). */
-static uint64_t dead_flags(const struct batch *b, unsigned index, const struct outcome *out)
+/* Status flags that the code so many bytes behind the first slot overwrites without reading them,
+ * looked for behind so many direct transfers. */
+static unsigned dead_at(const struct batch *b, uint64_t place, unsigned transfers)
 {
     static const struct piece none;
     uint8_t code[2 * SLOT];
-    unsigned live = 0, dead = 0;
-    struct x86_insn insn;
-    /* It may have run on into the next slots. */
-    uint64_t slot = index + (out->state.rip / SLOT - out->start / SLOT);
+    unsigned live = 0, dead = 0, length = 0;
+    struct x86_insn insn = {0};
+    uint64_t slot = place / SLOT;
     if (slot >= SLOTS)
         return 0;
     slot_fill(slot < b->count ? &b->pieces[slot] : &none, code);
     slot_fill(slot + 1 < b->count ? &b->pieces[slot + 1] : &none, code + SLOT);
-    unsigned at = out->state.rip % SLOT;
-    for (; x86_decode_as(code + at, 2 * SLOT - at, &insn); at += insn.length) {
+    unsigned at = place % SLOT;
+    for (; (length = x86_decode_as(code + at, 2 * SLOT - at, &insn)); at += length) {
         live |= insn.flags_read & ~dead;
         dead |= insn.flags_killed & ~live;
         if (insn.class >= X86_CLASS_BRANCH && insn.class <= X86_CLASS_RETURN)
             break;
     }
-    return eflags(dead & X86_STATUS_FLAGS);
+    bool branches = insn.kind == X86_JCC || insn.kind == X86_LOOP;
+    if (!length || !transfers || !(branches || insn.kind == X86_JMP || insn.kind == X86_CALL))
+        return dead;
+    uint64_t next = slot * SLOT + at + length;
+    uint64_t target = next + (uint64_t)(int64_t)x86_relative_as(&insn, code + at);
+    unsigned behind = dead_at(b, target, transfers - 1);
+    if (branches)
+        behind &= dead_at(b, next, transfers - 1);
+    return dead | (behind & ~live);
+}
+
+/* Those that it overwrites from where it ended on: where there are hooks, or a budget, a fault may
+ * show them changed (docs/engine.md, "Hooks"). It may have run on into other slots. */
+static uint64_t dead_flags(const struct batch *b, unsigned index, const struct outcome *out)
+{
+    uint64_t slot = index + (out->state.rip / SLOT - out->start / SLOT);
+    return eflags(dead_at(b, slot * SLOT + out->state.rip % SLOT, 1) & X86_STATUS_FLAGS);
 }
 
 static bool registers_differ(const struct piece *p, const struct outcome *a,
