@@ -43,10 +43,11 @@
 #include "tools/memory.h"
 #include "tools/rows.h"
 #include "tools/tools.h"
+#include "tools/waste_bits.h"
 #include "tools/waste_plan.h"
 
 enum {
-    LINE = 64,
+    LINE = WASTE_LINE,
     CELL = 4,
     CELLS = LINE / CELL,
     LINES = 1 << 15, /* 8 MB: what 2 MB of the program's memory need */
@@ -112,39 +113,6 @@ static struct {
     uint64_t stretch;            /* where the last one of these ends that has been drawn from */
     uint8_t watch[WATCH_PARTS];
 } waste;
-
-/* ---- bits ---- */
-
-static unsigned count_bits(uint64_t v)
-{
-    v -= v >> 1 & 0x5555555555555555;
-    v = (v & 0x3333333333333333) + (v >> 2 & 0x3333333333333333);
-    return (unsigned)(((v + (v >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56);
-}
-
-/* Of `count` bytes from byte `first` of a line. */
-static uint64_t mask_of(unsigned first, unsigned count)
-{
-    return (count == LINE ? UINT64_MAX : (UINT64_C(1) << count) - 1) << first;
-}
-
-/* Bytes in which the two differ: bits. */
-static uint64_t differing(const uint64_t a[LINE / 8], const uint64_t b[LINE / 8])
-{
-    uint64_t bits = 0, any = 0;
-    for (unsigned i = 0; i < LINE / 8; i++)
-        any |= a[i] ^ b[i];
-    for (unsigned i = 0; any && i < LINE / 8; i++) {
-        uint64_t x = a[i] ^ b[i];
-        if (!x)
-            continue;
-        x |= x >> 4;
-        x |= x >> 2;
-        x |= x >> 1;
-        bits |= (x & 0x0101010101010101) * 0x0102040810204080 >> 56 << 8 * i;
-    }
-    return bits;
-}
 
 /* ---- locks ---- */
 
