@@ -53,6 +53,8 @@
 enum { HOT = 80, COLD = 72, GATE_COLD = 112, TOP_BYTE = 7 };
 _Static_assert(WATCH_BYTES == 1 << 8 && WATCH_PARTS == 1 << 8,
                "the part is the second byte of an address");
+_Static_assert(BLOCK_INSNS * X86_MEMORY_MAX * (HOT + COLD) < TRANSLATE_ROOM - (16 << 10),
+               "what is behind a gate has room: it cannot be divided");
 
 /* False: the address is not the sum of general registers as they are, and a displacement. */
 static bool in_line(const struct engine *e, const struct x86_insn *insn, const struct x86_memory *m)
