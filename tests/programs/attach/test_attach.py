@@ -594,7 +594,7 @@ def kernel_thread():
     """A container may have none."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
-            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
                 if int(file.read().rsplit(")", 1)[1].split()[6]) & 0x200000:  # PF_KTHREAD
                     return int(pid)
     return None

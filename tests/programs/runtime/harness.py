@@ -27,6 +27,15 @@ assert l.prctl(38, 1, 0, 0, 0) == 0 and l.prctl(22, 2, p) == 0
 """
 
 
+def runs(pid):
+    """Whether a process has not ended: the first one of a container may never wait for it."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def target(name):
     return os.path.join(TARGETS, name)
 

@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from harness import (ENTERS_SANDBOX, PATIENCE, PENUMBRA, Failure, Recording, expect, main, run,
-                     target)
+                     runs, target)
 
 
 EVERY = ((), ("-F", "9973"), ("-e", "wall"), ("--tool", "values"),
@@ -212,13 +212,6 @@ def with_descendants(pids):
         except OSError:
             pass
     return found
-
-
-def runs(pid):
-    try:
-        return open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def deaf_to(command, number, delay, options):

@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.environ["HARNESS"])
-from harness import PENUMBRA, Recording, expect, main, run, target  # noqa: E402
+from harness import PENUMBRA, Recording, expect, main, run, runs, target  # noqa: E402
 
 PAGES, MIB, MS = 16000, 64, 300
 PAGE_PERIOD, BYTE_PERIOD = 16, 16384
@@ -182,7 +182,7 @@ def killed():
         recorder.wait()
         recorder.stdin.write(b"\n")
         recorder.stdin.close()
-        while os.path.exists(f"/proc/{program}"):
+        while runs(program):
             recorder.stdout.read()
         result = run([PENUMBRA, "recover", file])
         expect(result.returncode == 0, result.stderr.decode())
