@@ -36,8 +36,8 @@ def odd():
     """Instructions that cannot be translated are executed in the middle of a burst, which goes on
     behind them; what faults or traps there does so as natively."""
     for tool in ("blocks", "values"):
-        length = {"blocks": "100..5000", "values": "128"}[tool]
-        command = [target("burst_odd"), "60000"]
+        length, rounds = {"blocks": ("100..5000", "60000"), "values": ("128", "300000")}[tool]
+        command = [target("burst_odd"), rounds]
         report = record(command, tool=tool, rate="8000", length=length).report
         stopped = report["stopped"]
         expect(stopped["far-transfer"] == 0, f"{tool}: {stopped}")
