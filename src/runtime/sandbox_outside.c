@@ -16,8 +16,7 @@
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 
-/* FEW: where the program's memory is limited. */
-enum { THREADS = 128, FEW = 8, WAIT_MS = 2000, LOOK_NS = 100000 };
+enum { THREADS = 128, WAIT_MS = 2000, LOOK_NS = 100000 };
 
 /* Bursts and shadows make many system calls, and calls of the program's have no trigger. Of several
  * triggers only the first one could be set. */
@@ -31,15 +30,16 @@ static bool takes_part(void)
 void outside_reserve(void)
 {
     static const int limits[] = {RLIMIT_AS, RLIMIT_DATA};
-    bool limited = false;
+    uint64_t least = RLIM64_INFINITY;
     if (!takes_part())
         return;
     for (unsigned i = 0; i < sizeof limits / sizeof *limits; i++) {
         struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
         sys_call6_as(SYS_prlimit64, 0, limits[i], 0, (long)&limit, 0, 0);
-        limited |= limit.rlim_cur != RLIM64_INFINITY;
+        if (limit.rlim_cur < least)
+            least = limit.rlim_cur;
     }
-    thread_reserve(limited ? FEW : THREADS);
+    thread_reserve(THREADS, least / 16);
 }
 
 /* The collector has not answered, and has not been heard of since. */

@@ -16,6 +16,8 @@
 static struct rt_thread *free_states; /* atomic stack head; see thread_make_as on ABA */
 static uint32_t free_lock;            /* taken by try only */
 
+enum { RESERVED_LEAST = 8 };
+
 uint64_t thread_cpu_ns_as(void)
 {
     return sys_clock_ns_as(CLOCK_THREAD_CPUTIME_ID);
@@ -106,10 +108,12 @@ struct rt_thread *thread_make_as(void)
     return t;
 }
 
-void thread_reserve(uint32_t count)
+void thread_reserve(uint32_t count, uint64_t room)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        struct rt_thread *t = state_map_as(rt.config->max_depth, spool_triggers(rt.config) - 1);
+    uint32_t others = spool_triggers(rt.config) - 1;
+    uint64_t size = state_size(rt.config->max_depth, others);
+    for (uint32_t i = 0; i < count && (i < RESERVED_LEAST || (i + 1) * size <= room); i++) {
+        struct rt_thread *t = state_map_as(rt.config->max_depth, others);
         if (!t)
             return;
         thread_free_as(t);

@@ -98,8 +98,9 @@ struct rt_thread {
 
 /* A state from the pool or, but in a sandbox, fresh memory, in no slot yet; NULL without memory. */
 struct rt_thread *thread_make_as(void);
-/* Puts so many into the pool, for threads that are made in a sandbox. */
-void thread_reserve(uint32_t count);
+/* Puts so many into the pool, for threads that are made in a sandbox; a few of them if they take
+ * more bytes than `room`. */
+void thread_reserve(uint32_t count, uint64_t room);
 void thread_free_as(struct rt_thread *t);
 
 /* Makes t the calling thread's: slot, record in the spool, empty tree. False (t goes back to the

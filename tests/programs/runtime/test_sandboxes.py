@@ -117,6 +117,9 @@ def made():
            f"{r.report['processes']}")
     made_is_sampled(Recording([target("sandbox_made"), "returns", "shared"], ("-F", "1000")), 5,
                     "shared", ())
+    limited = ["prlimit", f"--data={1 << 34}"] # as of Chromium's renderers
+    made_is_sampled(Recording([*limited, target("sandbox_made"), "returns", "crowd"],
+                              ("-F", "1000")), 15, "crowd", ())
     elsewhere = ["unshare", "-p", "-f"] # numbers of another namespace
     if run([*elsewhere, "true"]).returncode == 0:
         r = Recording([*elsewhere, target("sandbox_made"), "returns"], ("-F", "1000"))

@@ -1,8 +1,8 @@
 /* Threads and a child that are made under a filter which kills for what it does not know, and work
  * there. Arguments: whether it knows rt_sigreturn (returns, silent), or lets another filter come
  * (more: it comes for all threads while they work, and does not know it; deadly: nor can a signal
- * be ignored under the first one, and none comes); and what is done: threads, fork, exec, shared (a
- * child in this memory has entered a filter of its own before that). */
+ * be ignored under the first one, and none comes); and what is done: threads, crowd (of
+ * them), fork, exec, shared (a child in this memory has entered a filter of its own before that). */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -19,12 +19,13 @@
 
 #include "spin.h"
 
-enum { THREADS = 3, LONG = 160000000, SHORT = 100000, MOST = 80 };
+enum { THREADS = 3, CROWD = 12, LONG = 160000000, SHORT = 100000, MOST = 80 };
 
 static struct sock_filter code[MOST];
 static unsigned short count;
-static volatile unsigned long results[THREADS + 1];
-static int begun; /* atomic */
+static volatile unsigned long results[CROWD + 1];
+static unsigned begun; /* atomic */
+static unsigned made = THREADS;
 static const char *what = "returns";
 
 static void put(struct sock_filter i)
@@ -76,23 +77,23 @@ static int second(unsigned flags)
 __attribute__((noinline)) static void *made_worker(void *result)
 {
     __atomic_add_fetch(&begun, 1, __ATOMIC_RELEASE);
-    *(volatile unsigned long *)result = spin(LONG);
+    *(volatile unsigned long *)result = spin(LONG / made * THREADS);
     return NULL;
 }
 
 static int threads(void)
 {
-    pthread_t t[THREADS];
+    pthread_t t[CROWD];
     int wrong = 0;
-    for (int i = 0; i < THREADS; i++)
+    for (unsigned i = 0; i < made; i++)
         wrong |= pthread_create(&t[i], NULL, made_worker, (void *)&results[i]);
-    while (__atomic_load_n(&begun, __ATOMIC_ACQUIRE) != THREADS)
-        results[THREADS] = spin(SHORT);
+    while (__atomic_load_n(&begun, __ATOMIC_ACQUIRE) != made)
+        results[made] = spin(SHORT);
     if (!strcmp(what, "more")) {
-        results[THREADS] = spin(LONG / 4);
+        results[made] = spin(LONG / 4);
         wrong |= second(SECCOMP_FILTER_FLAG_TSYNC);
     }
-    for (int i = 0; i < THREADS; i++)
+    for (unsigned i = 0; i < made; i++)
         wrong |= pthread_join(t[i], NULL);
     return wrong;
 }
@@ -165,6 +166,7 @@ int main(int argc, char **argv)
     static char buffer[BUFSIZ];
     int wrong;
     what = argc > 1 ? argv[1] : what;
+    made = strcmp(how, "crowd") ? THREADS : CROWD;
     /* with its own, a first line of output makes more system calls */
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     if (strcmp(how, "exec") && strcmp(how, "shared"))
