@@ -165,10 +165,8 @@ static bool first_arm(struct rt_thread *t)
         sync_arm_as(t);
         return true;
     }
-    if (guest.process->mechanism == MECHANISM_PERF && perf_arm_as(t)) {
-        ticks_arm_as(t);
+    if (guest.process->mechanism == MECHANISM_PERF && perf_arm_as(t))
         return true;
-    }
     if (t->clock.trigger != TRIGGER_CPU)
         return false;
     guest.process->mechanism = MECHANISM_TIMER;

@@ -257,6 +257,7 @@ bool perf_arm_as(struct rt_thread *t)
     if (CARRIER_ASK(stops_threads, ()))
         stop_arm_as(t);
     clock_start_as(t);
+    ticks_arm_as(t);
     trigger_resume_as(t);
     return true;
 }

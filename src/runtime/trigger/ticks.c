@@ -102,6 +102,7 @@ bool ticks_begin_with_as(struct rt_thread *t)
     clock_start_as(t);
     t->clock.carry = t->clock.mean - t->clock.drawn;
     t->clock.age = RT_OLD;
+    ticks_arm_as(t);
     trigger_resume_as(t);
     return true;
 }

@@ -85,6 +85,16 @@ def brief():
            f"{r.samples()} samples of {r.report['coverage']}")
 
 
+def begins():
+    """A sample that comes as soon as a thread is armed does not take the switches of the thread before, whose state this
+    one has, for its own."""
+    with one_busy_core(2):
+        r = Recording([target("brief"), "3000", "150"], ("-F", "20000"))
+    overhead = r.report["overhead"]
+    expect(0 < overhead["switches"] < 1e6, f"{overhead}")
+    expect("overwrote counters" not in str(r.report["notes"]), f"{r.report['notes']}")
+
+
 def processes():
     """What many processes cost besides what their runtimes see is measured, once for a program that
     is executed and once for a fork."""
@@ -104,4 +114,4 @@ def processes():
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (bound, crowd, preempted, brief, processes)})
+    main({f.__name__: f for f in (bound, crowd, preempted, brief, begins, processes)})
