@@ -1,8 +1,8 @@
 /* Threads and a child that are made under a filter which kills for what it does not know, and work
  * there. Arguments: whether it knows rt_sigreturn (returns, silent), or lets another filter come
  * (more: it comes for all threads while they work, and does not know it; deadly: nor can a signal
- * be ignored under the first one, and none comes); and what is done: threads, crowd (of them), fork,
- * exec, shared (a child in this memory has entered a filter of its own before that). */
+ * be ignored under the first one, and none comes); and what is done: threads, crowd (of them),
+ * fork, exec, shared (a child in this memory has entered a filter of its own before that). */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
