@@ -17,11 +17,17 @@ ALL = ",".join(PARTS)
 # pointer guards).
 
 
+def without(row, leaves_out):
+    return {key: value for key, value in row.items() if not leaves_out(key)}
+
+
 def own_waste(table, own):
-    """Accesses of the program's own code, and pairs of those, without what only a set has: call paths."""
+    """Accesses of the program's own code, and pairs of those, without what only a set has: call paths; and without
+    what had no room in a table of pairs, which is another's in each run."""
     pairs = [p for p in table["pairs"] if p["access"]["image"] == p["with"]["image"] == own]
-    return [a for a in table["accesses"] if a["image"] == own] + \
-           [{key: value for key, value in p.items() if key != "call_paths"} for p in pairs]
+    return [without(a, lambda key: key.startswith("other_")) for a in table["accesses"]
+            if a["image"] == own] + \
+           [without(p, lambda key: key == "call_paths") for p in pairs]
 
 
 def record(command, tools, options=("--exact",)):
