@@ -63,17 +63,18 @@ static bool has_tree(const struct profile *p)
     return false;
 }
 
-static bool has_paths(const struct profile_counts *c)
+static bool has_paths(const struct profile *p)
 {
-    return c && profile_paths_of(c) && profile_paths_of(c)->count;
+    return profile_paths_of(p) && profile_paths_of(p)->count;
 }
 
 static enum compare_by finest(const struct profile *a, const struct profile *b)
 {
-    const struct profile_counts *x = a->counts, *y = b->counts;
-    if (a->values && b->values && a->values->hotlist_count && b->values->hotlist_count)
+    const struct profile_counts *x = observed_code(a), *y = observed_code(b);
+    const struct profile_values *v = observed_values(a), *w = observed_values(b);
+    if (v && w && v->hotlist_count && w->hotlist_count)
         return COMPARE_INSTRUCTION;
-    if (has_paths(x) && has_paths(y))
+    if (has_paths(a) && has_paths(b))
         return COMPARE_ACYCLIC;
     if (x && y && x->edge_count && y->edge_count)
         return COMPARE_EDGE;

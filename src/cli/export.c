@@ -159,8 +159,9 @@ static bool export_profile(const struct arguments *a, const struct profile *p,
     if (!result.samples)
         fprintf(stderr, "penumbra export: %s has no samples%s: what was written is empty\n",
                 a->input,
-                p->counts ? ", calls or blocks (record --tool calls, blocks or edges counts some)"
-                          : "");
+                observed_code(p)
+                    ? ", calls or blocks (record --tool calls, blocks or edges counts some)"
+                    : "");
     if (path && !a->output)
         fprintf(stderr, "penumbra export: wrote %s\n", path);
     return true;

@@ -39,20 +39,22 @@ static void put_others(struct buf *b, const struct profile *p)
 /* What there is in it. */
 static void put_amount(struct buf *b, const struct profile *p, const struct profile_totals *t)
 {
-    uint64_t bursts = p->counts ? p->counts->bursts : 0;
-    if (profile_is_exact(p) && !p->counts->counted)
+    const struct profile_counts *c = observed_code(p);
+    const struct profile_shadows *s = observed_shadows(p);
+    uint64_t bursts = c ? c->bursts : 0;
+    if (profile_is_exact(p) && !c->counted)
         buf_puts(b, "a whole run");
     else if (profile_is_exact(p))
-        buf_put_count(b, p->counts->instructions, "instruction", "instructions");
-    else if (p->shadows && (p->shadows->started || !bursts))
-        buf_put_count(b, p->shadows->started, "shadow", "shadows");
+        buf_put_count(b, c->instructions, "instruction", "instructions");
+    else if (s && (s->started || !bursts))
+        buf_put_count(b, s->started, "shadow", "shadows");
     else if (!bursts)
         buf_put_count(b, t->taken, "sample", "samples");
-    if (!p->counts && profile_triggers(p) > 1) {
+    if (!c && profile_triggers(p) > 1) {
         buf_printf(b, " of %s", p->metrics[0].trigger);
         put_others(b, p);
     }
-    if (p->shadows && p->shadows->started && bursts)
+    if (s && s->started && bursts)
         buf_puts(b, ", ");
     if (bursts)
         buf_put_count(b, bursts, "burst", "bursts");

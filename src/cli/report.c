@@ -173,10 +173,10 @@ struct side {
     struct view *view;
 };
 
-static bool has_table(const struct profile_counts *c)
+static bool has_table(const struct profile *p)
 {
-    for (unsigned i = 0; c && i < TABLE_COUNT; i++)
-        if (c->tables[i] && table_views[i])
+    for (unsigned i = 0; i < TABLE_COUNT; i++)
+        if (observed_table(p, i) && table_views[i])
             return true;
     return false;
 }
@@ -208,7 +208,7 @@ static bool side_open(struct side *s, const struct report_arguments *a, const ch
     s->profile = open_profile_by(a->input, &metric, summing_for(a), command_progress(), e);
     struct symbols_options names = a->symbols;
     /* Tables say where things are by the line. */
-    if (s->profile && a->html && has_table(s->profile->counts) && names.detail == SYMBOLS_FUNCTIONS)
+    if (s->profile && a->html && has_table(s->profile) && names.detail == SYMBOLS_FUNCTIONS)
         names.detail = SYMBOLS_LINES;
     if (s->profile && (!phase || profile_keep_phase(s->profile, phase, e)) &&
         time_range_keep(s->profile, a->time, metric, e) &&

@@ -99,7 +99,7 @@ static bool needs_calls(const struct job *j, struct err *e)
 
 static bool needs_semi_invariant(const struct job *j, struct err *e)
 {
-    return j->v->profile->values ||
+    return observed_values(j->v->profile) ||
            err_set(e, ERR_USAGE, "this profile has no values; record some with --tool values");
 }
 
@@ -319,12 +319,13 @@ bool report_views_check(const struct view *v, const struct report_arguments *a, 
 /* What is shown of a profile if nothing is asked for. */
 static uint32_t default_views(const struct view *v)
 {
-    bool flat = view_is_attributed(v) || !v->profile->counts;
+    bool flat = view_is_attributed(v) || !observed_code(v->profile);
     uint32_t show = flat ? report_view_bit(REPORT_VIEW_flat) : 0;
     for (unsigned i = 0; i < TABLE_COUNT; i++)
         if (table_views[i] && table_of(v, i))
             show |= report_view_bit(REPORT_VIEW_TABLE + i);
-    if (v->profile->values && !flat && value_places_were_asked_for(v->profile->values))
+    const struct profile_values *values = observed_values(v->profile);
+    if (values && !flat && value_places_were_asked_for(values))
         show |= report_view_bit(REPORT_VIEW_semi_invariant);
     return show;
 }
@@ -345,11 +346,12 @@ static bool show_views(struct job *j, uint32_t views, struct err *e)
 static void print_more(FILE *out, const struct view *v)
 {
     const struct profile *p = v->profile;
+    const struct profile_counts *c = observed_code(p);
     bool contexts = !v->of_blocks && v->samples;
     fprintf(out, "\nMore: %s%s%s%s%s%s%s--by-image, --lines, --html FILE, --verbose\n",
-            p->values                             ? "--semi-invariant, annotate, "
-            : p->counts && p->counts->block_count ? "annotate, "
-                                                  : "",
+            observed_values(p)    ? "--semi-invariant, annotate, "
+            : c && c->block_count ? "annotate, "
+                                  : "",
             contexts ? "--tree, --bottom-up, --callers FUNC, " : "",
             calls_known(v) ? "--calls, " : "", p->thread_count > 1 ? "--by-thread, " : "",
             p->process_count > 1 ? "--by-process, " : "", p->phase_count ? "--by-phase, " : "",
@@ -358,7 +360,7 @@ static void print_more(FILE *out, const struct view *v)
     size_t used = 0;
     if (strcmp(p->metrics[0].trigger, "wall") != 0)
         used += (size_t)snprintf(lacks, sizeof lacks, "waiting (record -e wall), ");
-    if (!p->values)
+    if (!observed_values(p))
         used +=
             (size_t)snprintf(lacks + used, sizeof lacks - used, "values (record --tool values), ");
     if (!view_is_of_calls(v))
@@ -374,7 +376,7 @@ static bool show_default(struct job *j, struct err *e)
     const uint32_t views = default_views(j->v), flat = views & report_view_bit(REPORT_VIEW_flat);
     bool ok = !loads_were_asked_for(j->v) || loads_tables(j->out, j->v, j->style, e);
     ok = ok && show_views(j, flat, e);
-    if (ok && j->v->profile->counts)
+    if (ok && observed_code(j->v->profile))
         ok = counted_tables(j->out, j->v, j->style, e);
     ok = ok && show_views(j, views & ~flat, e);
     if (ok)

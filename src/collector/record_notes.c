@@ -206,11 +206,12 @@ static void put_unarmed_others(struct buf *b, const struct record_spool *s)
 /* Where `auto` has chosen bursts, and why: a line each. */
 static void put_places(struct buf *b, const struct profile *p)
 {
-    for (unsigned i = 0; p->shadows && i < PLACE_COUNT; i++)
-        if (shadow_place_is_burst(i) && p->shadows->placed[i])
+    const struct profile_shadows *s = observed_shadows(p);
+    for (unsigned i = 0; s && i < PLACE_COUNT; i++)
+        if (shadow_place_is_burst(i) && s->placed[i])
             buf_printf(b, "bursts in place instead of shadows (decided %llu time%s): %s\n",
-                       (unsigned long long)p->shadows->placed[i],
-                       p->shadows->placed[i] == 1 ? "" : "s", profile_place_sentence(i));
+                       (unsigned long long)s->placed[i], s->placed[i] == 1 ? "" : "s",
+                       profile_place_sentence(i));
 }
 
 /* The index of the largest, but for `without`; `count`: the others are all 0. */
@@ -233,9 +234,10 @@ static unsigned declined_most(const struct profile_shadows *s)
 
 static void put_shadowless(struct buf *b, const struct profile *p)
 {
-    if (!p->shadows || p->shadows->started || p->counts->bursts)
+    const struct profile_shadows *s = observed_shadows(p);
+    if (!s || s->started || observed_code(p)->bursts)
         return;
-    unsigned why = declined_most(p->shadows);
+    unsigned why = declined_most(s);
     if (why == DECLINE_BUDGET)
         buf_printf(
             b, "the budget allowed no shadow: forking this program takes too long for it, or it "
@@ -245,14 +247,14 @@ static void put_shadowless(struct buf *b, const struct profile *p)
         buf_printf(b,
                    "no shadow was made: the kernel refused (%s%s; --carrier burst observes the "
                    "program in place)\n",
-                   p->shadows->fork_errno ? strerror((int)p->shadows->fork_errno) : "to fork",
-                   p->shadows->fork_errno == EAGAIN
+                   s->fork_errno ? strerror((int)s->fork_errno) : "to fork",
+                   s->fork_errno == EAGAIN
                        ? ", as where RLIMIT_NPROC allows no more processes"
                        : "");
     else if (why == DECLINE_BARRIER)
         buf_printf(
             b, "no shadow was made: %s (--threads one makes shadows of one thread)\n",
-            profile_barrier_sentence(most_of(p->shadows->gave_up, BARRIER_COUNT, BARRIER_COUNT)));
+            profile_barrier_sentence(most_of(s->gave_up, BARRIER_COUNT, BARRIER_COUNT)));
     else if (why != DECLINE_COUNT)
         buf_printf(b, "no shadow was made: %s\n", profile_decline_sentence(why));
 }
@@ -277,8 +279,9 @@ static void put_left(struct buf *b, const struct profile *p)
     unsigned most = 0;
     uint64_t all = 0;
     for (unsigned i = 0; profile_is_exact(p) && i < STOP_COUNT; i++) {
-        all += p->counts->stopped[i];
-        if (p->counts->stopped[i] > p->counts->stopped[most])
+        const uint64_t *stopped = observed_code(p)->stopped;
+        all += stopped[i];
+        if (stopped[i] > stopped[most])
             most = i;
     }
     if (all)
@@ -472,8 +475,10 @@ void record_notes_tell(const struct record_outcome *r, const struct profile *p,
     struct buf b = {0};
     bool lacking = profile_is_exact(p);
     profile_totals(p, &t);
-    if (!profile_has_samples(p, &t) && !(p->shadows && had_triggers(p->shadows)) &&
-        !(p->counts && engine_began(p->counts))) {
+    const struct profile_shadows *shadows = observed_shadows(p);
+    const struct profile_counts *c = observed_code(p);
+    if (!profile_has_samples(p, &t) && !(shadows && had_triggers(shadows)) &&
+        !(c && engine_began(c))) {
         put_reason(&b, p, &t);
         lacking = true;
     } else if (unarmed(p, false)) {

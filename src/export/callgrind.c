@@ -260,7 +260,7 @@ static void put_header(const struct callgrind *w, struct buf *out)
     struct profile_totals totals;
     /* profile_blocks_as_samples */
     const struct profile_metric *metric = &p->metrics[0];
-    bool of_blocks = p->counts && p->counts->block_count && metric->period == 1 &&
+    bool of_blocks = observed_code(p) && observed_code(p)->block_count && metric->period == 1 &&
                      !strcmp(metric->trigger, "instructions");
     profile_totals(p, &totals);
     buf_puts(out, "# callgrind format\nversion: 1\ncreator: penumbra\n");

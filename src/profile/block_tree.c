@@ -16,7 +16,7 @@ static bool has_contexts(const struct profile_thread *t)
 
 bool profile_is_of_blocks(const struct profile *p)
 {
-    if (!p->counts || !p->counts->block_count)
+    if (!observed_code(p) || !observed_code(p)->block_count)
         return false;
     for (uint32_t t = 0; t < p->thread_count; t++)
         if (has_contexts(&p->threads[t]))
@@ -62,7 +62,7 @@ bool profile_blocks_as_samples(struct profile *p, struct err *e)
 {
     if (!profile_is_of_blocks(p))
         return true;
-    const struct profile_counts *c = p->counts;
+    const struct profile_counts *c = observed_code(p);
     bool *has = calloc((size_t)p->process_count + 1, sizeof *has);
     struct profile_thread *threads = calloc((size_t)p->process_count + 1, sizeof *threads);
     char *trigger = strdup("instructions"), *unit = strdup("events");

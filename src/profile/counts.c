@@ -54,9 +54,6 @@ struct profile_counts *profile_counts_new(const char *carrier, const char *tool)
     c->carrier = strdup(carrier);
     c->tool = strdup(tool);
     c->tools = tools_of_names(tool);
-    while (c->carried < CARRIER_KIND_COUNT &&
-           strcmp(profile_carrier_name(c->carried), carrier) != 0)
-        c->carried++;
     if (c->carrier && c->tool)
         return c;
     profile_counts_free(c);
@@ -71,9 +68,6 @@ void profile_counts_free(struct profile_counts *c)
     free(c->tool);
     free(c->blocks);
     free(c->edges);
-    for (unsigned i = 0; profile_tables[i]; i++)
-        if (c->tables[i])
-            profile_tables[i]->free(c->tables[i]);
     free(c);
 }
 
@@ -161,13 +155,21 @@ static void settle_edges(struct profile_counts *c)
     c->edge_count = kept;
 }
 
-bool profile_counts_settle(struct profile_counts *c)
+static bool settle_tables(struct profile *p, const uint32_t *new_index)
 {
+    bool ok = true;
+    for (unsigned i = 0; ok && profile_tables[i]; i++)
+        ok = !observed_table(p, i) || profile_tables[i]->settle(observed_table(p, i), new_index);
+    return ok;
+}
+
+bool profile_counts_settle(struct profile *p)
+{
+    struct profile_counts *c = observed_code(p);
     uint32_t *new_index = calloc((size_t)c->block_count + 1, sizeof *new_index);
     bool ok = new_index && settle_blocks(c, new_index);
     settle_edges(c);
-    for (unsigned i = 0; ok && profile_tables[i]; i++)
-        ok = !c->tables[i] || profile_tables[i]->settle(c->tables[i], new_index);
+    ok = ok && settle_tables(p, new_index);
     free(new_index);
     return ok;
 }
@@ -177,16 +179,27 @@ uint32_t profile_counts_image_in(const uint32_t *image_of, uint32_t image)
     return image == PROFILE_IMAGE_NONE ? image : image_of[image];
 }
 
+/* With what refers to blocks by their index. */
+static bool append_tables(struct profile *into, const struct profile *from,
+                          const struct table_append *how)
+{
+    bool ok = true;
+    for (unsigned i = 0; ok && profile_tables[i]; i++) {
+        const void *added = observed_table(from, i);
+        void *table = observed_table(into, i), *had = table;
+        ok = !added || profile_tables[i]->append(&table, added, how);
+        if (table && !had)
+            profile_observe(into, OBSERVED_TABLES + i, table);
+    }
+    return ok;
+}
+
 static bool append_records(struct profile_counts *into, const struct profile_counts *from,
                            const uint32_t *image_of, uint32_t first_process)
 {
     if (from->block_count > UINT32_MAX - 2 - into->block_count ||
         from->edge_count > UINT32_MAX - 2 - into->edge_count)
         return false;
-    const struct table_append how = {image_of, first_process, into->block_count};
-    for (unsigned i = 0; profile_tables[i]; i++)
-        if (from->tables[i] && !profile_tables[i]->append(&into->tables[i], from->tables[i], &how))
-            return false;
     size_t blocks = (size_t)into->block_count + from->block_count;
     size_t edges = (size_t)into->edge_count + from->edge_count;
     struct profile_block *b = realloc(into->blocks, (blocks ? blocks : 1) * sizeof *b);
@@ -228,7 +241,7 @@ static const struct figure_row rows[] = {
 
 static void *of(const struct profile *p)
 {
-    return p->counts;
+    return observed_code(p);
 }
 
 const struct figure_family engine_figures = {
@@ -254,16 +267,20 @@ double profile_latency_ns(const struct latency *l, double share)
     return 0;
 }
 
-bool profile_counts_merge(struct profile_counts *into, const struct profile_counts *from,
+bool profile_counts_merge(struct profile *into, const struct profile *from,
                           const uint32_t *image_of, uint32_t first_process)
 {
-    if (!append_records(into, from, image_of, first_process) || !profile_counts_settle(into))
+    struct profile_counts *c = observed_code(into);
+    const struct profile_counts *added = observed_code(from);
+    const struct table_append how = {image_of, first_process, c->block_count};
+    if (!append_tables(into, from, &how) ||
+        !append_records(c, added, image_of, first_process) || !profile_counts_settle(into))
         return false;
     /* What is known of one part only is not known of the whole. */
-    into->native_ns = into->native_ns && from->native_ns
-                          ? add_saturated(into->native_ns, from->native_ns) : 0;
-    into->counted &= from->counted;
-    into->classified &= from->classified;
+    c->native_ns =
+        c->native_ns && added->native_ns ? add_saturated(c->native_ns, added->native_ns) : 0;
+    c->counted &= added->counted;
+    c->classified &= added->classified;
     return true;
 }
 

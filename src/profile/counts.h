@@ -17,6 +17,8 @@
 #include "sigsafe/shadow_figures.h"
 #include "sigsafe/spool_counts.h"
 
+struct profile;
+
 /* image: as in profile_node, never PROFILE_IMAGE_PSEUDO. process: index into profile.processes of
  * code that is in no image (its addresses mean nothing elsewhere), else 0. */
 struct profile_block {
@@ -50,8 +52,6 @@ struct profile_edge {
 
 struct profile_counts {
     char *carrier, *tool;  /* "exact", "burst", ...; "blocks", "edges", "blocks,paths", ... */
-    /* enum carrier_kind; CARRIER_KIND_COUNT: "auto", or one that is not known here */
-    uint32_t carried;
     uint64_t tools;        /* `tool` as a set (sigsafe/tools.h); 0: one is not known here */
     uint64_t length;       /* instructions that a burst was to run; 0: no bursts */
     uint64_t native_ns;    /* CPU time of a native run, as the user gave it; 0: not given */
@@ -66,9 +66,6 @@ struct profile_counts {
     uint64_t unread; /* then edges into code that could not be read */
     struct profile_edge *edges;   /* by (from_image + 2, to_image + 2, process, from, to) */
     uint32_t edge_count;
-    /* by enum tool_table (sigsafe/tools.h), each of its tool's own type; NULL: nothing was
-     * observed */
-    void *tables[COUNTS_TABLES];
 };
 
 /* Of a profile's counts, in files. */
@@ -77,13 +74,14 @@ extern const struct figure_family engine_figures;
 struct profile_counts *profile_counts_new(const char *carrier, const char *tool);
 void profile_counts_free(struct profile_counts *c);
 
-/* Sorts blocks, edges and tables, and makes one record of equal ones. False without memory. */
-bool profile_counts_settle(struct profile_counts *c);
-
-/* Adds `from` to `into`. image_of[i]: the index in `into`'s profile of image i of `from`'s;
- * first_process: that of its process 0. Both must be of one carrier, tool and length. False without
+/* Sorts blocks, edges and tools' tables, and makes one record of equal ones. False without
  * memory. */
-bool profile_counts_merge(struct profile_counts *into, const struct profile_counts *from,
+bool profile_counts_settle(struct profile *p);
+
+/* Adds what `from` has counted, and its tools' tables, to those of `into`. image_of[i]: the index
+ * in `into` of image i of `from`; first_process: that of its process 0. Both must be of one
+ * carrier, tool and length. False without memory. */
+bool profile_counts_merge(struct profile *into, const struct profile *from,
                           const uint32_t *image_of, uint32_t first_process);
 
 /* What an image of `from` is in `into`; PROFILE_IMAGE_NONE stays. */

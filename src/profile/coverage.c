@@ -8,7 +8,7 @@ bool profile_coverage(const struct profile *p, const struct profile_totals *t,
                       struct profile_coverage *out)
 {
     *out = (struct profile_coverage){0};
-    if (!p->kernel_cpu_ns || p->counts || strcmp(p->metrics[0].trigger, "cpu") != 0)
+    if (!p->kernel_cpu_ns || observed_code(p) || strcmp(p->metrics[0].trigger, "cpu") != 0)
         return false;
     double period = (double)p->metrics[0].period, known_ns = (double)t->cpu_ns;
     out->all_ns = (double)p->kernel_cpu_ns > known_ns ? (double)p->kernel_cpu_ns : known_ns;

@@ -5,11 +5,25 @@
 #include "base/buf.h"
 #include "profile/kind/kind.h"
 
+static bool needed(const struct section_kind *k, const struct profile *p)
+{
+    return !k->needed || k->needed(p);
+}
+
+/* With the section that it belongs to. */
+static bool written(const struct section_kind *k, const struct profile *p)
+{
+    const struct section_kind *const *outer = section_kinds;
+    while (k->within && *outer && (*outer)->type.number != k->within)
+        outer++;
+    return needed(k, p) && (!k->within || (*outer && needed(*outer, p)));
+}
+
 /* What the reader would refuse must not be written. */
 static bool check(const struct profile *p, struct err *e)
 {
     for (const struct section_kind *const *k = section_kinds; *k; k++)
-        if ((*k)->check && (!(*k)->needed || (*k)->needed(p)) && !(*k)->check(p, e))
+        if ((*k)->check && written(*k, p) && !(*k)->check(p, e))
             return false;
     return true;
 }
@@ -41,7 +55,7 @@ static bool make_sections(struct sections *s, const struct encoder *x)
     if (!s->list || !s->types)
         return false;
     for (const struct section_kind *const *k = section_kinds; *k; k++)
-        if (!(*k)->needed || (*k)->needed(p)) {
+        if (written(*k, p)) {
             struct section_out *out = &s->list[s->count++];
             out->type = &(*k)->type;
             (*k)->put(&out->raw, x);

@@ -219,7 +219,7 @@ static void metrics_keep(struct profile *p)
 bool profile_keep_time(struct profile *p, uint64_t from_ns, uint64_t to_ns, struct err *e)
 {
     const struct range range = {from_ns, to_ns, p->duration_ns};
-    if (p->counts || p->values)
+    if (observed_code(p) || observed_values(p))
         return err_set(e, ERR_USAGE,
                        "--time goes with samples: what ran under the engine has no times");
     if (!profile_timeline_width(p))

@@ -7,7 +7,7 @@
  *                                      ^ first, length 3
  *
  * Context: ordinary code.
- * Ownership: a struct profile_counts owns its paths. */
+ * Ownership: a struct profile owns its paths. */
 #ifndef PENUMBRA_PROFILE_PATHS_H
 #define PENUMBRA_PROFILE_PATHS_H
 
@@ -29,7 +29,7 @@ struct profile_paths {
     uint64_t cut, cut_instructions; /* their beginning or end was not observed */
 };
 
-struct profile_counts; /* profile/counts.h */
+struct profile; /* profile/profile.h */
 
 struct profile_paths *profile_paths_new(void);
 void profile_paths_free(struct profile_paths *p);
@@ -39,7 +39,7 @@ bool profile_paths_add(struct profile_paths *p, const uint32_t *blocks, uint32_t
                        uint64_t count);
 
 /* NULL: none were observed. */
-const struct profile_paths *profile_paths_of(const struct profile_counts *c);
+const struct profile_paths *profile_paths_of(const struct profile *p);
 
 /* Executions of all paths, dropped ones included, cut ones not. */
 uint64_t profile_paths_executions(const struct profile_paths *p);

@@ -57,9 +57,7 @@ void profile_free(struct profile *p)
     for (uint32_t i = 0; i < p->phase_count; i++)
         free(p->phases[i].name);
     free(p->phases);
-    profile_counts_free(p->counts);
-    profile_values_free(p->values);
-    free(p->shadows);
+    profile_observations_free(p);
     profile_names_free(p->names);
     figures_free(p->figures, p->figure_count);
     for (uint32_t i = 0; i < p->unknown_count; i++)
@@ -128,9 +126,10 @@ struct profile_left_out profile_left_out(const struct profile *p)
 
 void profile_totals(const struct profile *p, struct profile_totals *out)
 {
+    const struct profile_shadows *shadows = observed_shadows(p);
     *out = (struct profile_totals){.sandboxed = profile_sandboxed(p),
                                    .begun_ns = p->begun.ns,
-                                   .shadows_ns = p->shadows ? p->shadows->cost_ns : 0};
+                                   .shadows_ns = shadows ? shadows->cost_ns : 0};
     add_drops(out, p->drops);
     for (uint32_t i = 0; i < p->process_count; i++)
         add_drops(out, p->processes[i].drops);

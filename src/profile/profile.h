@@ -17,6 +17,7 @@
 #include "profile/figures.h"
 #include "profile/metrics.h"
 #include "profile/names.h"
+#include "profile/observations.h"
 #include "profile/recordings.h"
 #include "profile/values.h"
 #include "profile/shadows.h"
@@ -184,9 +185,7 @@ struct profile {
     uint32_t thread_count;
     struct profile_phase *phases;
     uint32_t phase_count;
-    struct profile_counts *counts; /* NULL: nothing ran under the engine */
-    struct profile_values *values; /* NULL: none were sampled */
-    struct profile_shadows *shadows; /* NULL: there were none to be */
+    struct observations observations;
     struct profile_names *names; /* NULL: none are kept */
     struct figure *figures; /* that this version does not know, by name */
     struct profile_unknown *unknown; /* sections of a later version, by type and contents */
@@ -196,10 +195,29 @@ struct profile {
     struct profile_begun begun;
 };
 
+/* Records of the list of observations; NULL: nothing ran under the engine, no values were sampled,
+ * there were no shadows to be, the tool did not observe. */
+static inline struct profile_counts *observed_code(const struct profile *p)
+{
+    return observation_record(&p->observations, OBSERVED_CODE);
+}
+static inline struct profile_values *observed_values(const struct profile *p)
+{
+    return observation_record(&p->observations, OBSERVED_VALUES);
+}
+static inline struct profile_shadows *observed_shadows(const struct profile *p)
+{
+    return observation_record(&p->observations, OBSERVED_SHADOWS);
+}
+static inline void *observed_table(const struct profile *p, unsigned table)
+{
+    return observation_record(&p->observations, OBSERVED_TABLES + table);
+}
+
 /* All was counted, under the engine: there is no error of sampling, and there are counts. */
 static inline bool profile_is_exact(const struct profile *p)
 {
-    return p->counts && p->metrics[0].how == METRIC_EXACT;
+    return observed_code(p) && p->metrics[0].how == METRIC_EXACT;
 }
 
 /* The index of the phase with this name in `outer` (as in profile_phase), added if it is missing;

@@ -100,12 +100,15 @@ static const struct figure_row rows[] = {
 
 static void *of(const struct profile *p)
 {
-    return p->shadows;
+    return observed_shadows(p);
 }
 
 static void *make(struct profile *p)
 {
-    return p->shadows = calloc(1, sizeof *p->shadows);
+    struct profile_shadows *s = calloc(1, sizeof *s);
+    if (s)
+        profile_observe(p, OBSERVED_SHADOWS, s);
+    return s;
 }
 
 const struct figure_family shadow_figures = {

@@ -311,10 +311,11 @@ static bool get_tables(struct counts_process *q, const struct spool_counts *reco
 
 bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref,
                        const struct profile_process *process, uint32_t index,
-                       struct profile_counts *to, struct profile_values **values)
+                       struct profile *p)
 {
+    struct profile_counts *to = observed_code(p);
     struct counts_process q = {
-        .r = r, .to = to, .process = index, .maps = process, .values = values};
+        .r = r, .profile = p, .to = to, .process = index, .maps = process};
     const struct spool_counts *record =
         ref ? spool_view_visit(r->view, ref, sizeof *record) : NULL;
     if (!record)

@@ -35,12 +35,12 @@ spool_counts_reader(struct spool_view *v, uint64_t tools)
                                         .table_bytes = v->spool.mapped};
 }
 
-/* Adds the counts of process number `index`, and what is known of results to *values, which is made
- * if it is NULL. Images are session numbers (key.h), or PROFILE_IMAGE_NONE; the records are not
- * settled. False without memory. */
+/* Adds the counts of process number `index`, and tools' tables, to those of the profile. Images are
+ * session numbers (key.h), or PROFILE_IMAGE_NONE; the records are not settled. False without
+ * memory. */
 bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref,
                        const struct profile_process *process, uint32_t index,
-                       struct profile_counts *to, struct profile_values **values);
+                       struct profile *p);
 
 /* ---- for tools' tables ---- */
 
@@ -57,10 +57,10 @@ struct counts_chunks {
 struct counts_process {
     struct spool_counts_reader *r;
     const struct spool_counts *record;
-    struct profile_counts *to;
+    struct profile *profile;
+    struct profile_counts *to;          /* the profile's */
     uint32_t process;                   /* its number */
     const struct profile_process *maps; /* the process itself: its maps */
-    struct profile_values **values;
     struct counts_chunks chunks;
     const struct profile_table *watcher; /* sees all counters, those that are 0, too; NULL: none */
     void *state[COUNTS_TABLES];          /* the table's own */

@@ -148,20 +148,21 @@ static bool get_carrier(struct reader *r, const struct settings *all)
     if (c->carrier == CARRIER_HANDLER)
         return true;
     tools_names(c->tools, tools);
-    r->p->counts = profile_counts_new(carrier ? carrier : "unknown", *tools ? tools : "unknown");
-    if (!r->p->counts)
+    struct profile_counts *counts =
+        profile_counts_new(carrier ? carrier : "unknown", *tools ? tools : "unknown");
+    if (!counts)
         return false;
-    r->p->counts->length = shadows                         ? all->shadow.length
-                           : c->carrier == CARRIER_BURST ? all->burst.length
-                                                         : 0;
-    r->p->counts->native_ns = c->native_ns;
-    if (!shadows)
-        return true;
-    r->p->shadows = calloc(1, sizeof *r->p->shadows);
-    if (!r->p->shadows)
-        return false;
-    r->p->shadows->load_milli = r->header->load_milli;
-    r->p->shadows->burst_length = c->carrier == CARRIER_AUTO ? all->burst.length : 0;
+    profile_observe(r->p, OBSERVED_CODE, counts);
+    counts->length = shadows                       ? all->shadow.length
+                     : c->carrier == CARRIER_BURST ? all->burst.length
+                                                   : 0;
+    counts->native_ns = c->native_ns;
+    struct profile_shadows *s = shadows ? calloc(1, sizeof *s) : NULL;
+    if (!s)
+        return !shadows;
+    profile_observe(r->p, OBSERVED_SHADOWS, s);
+    s->load_milli = r->header->load_milli;
+    s->burst_length = c->carrier == CARRIER_AUTO ? all->burst.length : 0;
     return true;
 }
 
@@ -489,12 +490,12 @@ static bool get_process(struct reader *r, const struct spool_process *s,
     bool ok = to->name && to->command && get_phases(r, s) &&
               spool_view_list(&r->view, &s->maps, sizeof(struct spool_map), &maps) &&
               get_maps(r, to, &maps) && get_threads(r, s, index) && get_foreign(r, s, index);
-    if (ok && r->p->counts)
+    if (ok && observed_code(r->p))
         ok = spool_counts_read(&r->counts, __atomic_load_n(&s->counts, __ATOMIC_ACQUIRE), to, index,
-                               r->p->counts, &r->p->values);
-    if (ok && r->p->shadows)
+                               r->p);
+    if (ok && observed_shadows(r->p))
         ok = spool_shadows_read(&r->view, __atomic_load_n(&s->shadows, __ATOMIC_ACQUIRE),
-                                r->header->tsc_hz, r->p->shadows);
+                                r->header->tsc_hz, observed_shadows(r->p));
     free(maps.records);
     return ok;
 }
@@ -502,7 +503,8 @@ static bool get_process(struct reader *r, const struct spool_process *s,
 /* With the processes, which hotlists refer to. Results, which no module saw, are there already. */
 static bool get_values(struct reader *r, const struct record_list *list)
 {
-    if (r->p->values)
+    struct profile_values *values = NULL;
+    if (observed_values(r->p))
         return true;
     spool_ref *refs = calloc(list->count ? list->count : 1, sizeof *refs);
     if (!refs)
@@ -510,10 +512,12 @@ static bool get_values(struct reader *r, const struct record_list *list)
     for (uint32_t i = 0; i < list->count; i++)
         refs[i] = spool_ref_of(&r->view.spool, list->records[i]);
     struct spool_value_processes processes = {refs, list->count};
-    bool ok = spool_values_read(&r->view, &processes, &r->p->values);
+    bool ok = spool_values_read(&r->view, &processes, &values);
     free(refs);
-    if (ok && r->p->values && r->settings.sampling.carrier != CARRIER_EXACT)
-        r->p->values->every = r->settings.burst.every ? r->settings.burst.every : 1;
+    if (ok && values && r->settings.sampling.carrier != CARRIER_EXACT)
+        values->every = r->settings.burst.every ? r->settings.burst.every : 1;
+    if (values)
+        profile_observe(r->p, OBSERVED_VALUES, values);
     return ok;
 }
 
@@ -711,23 +715,25 @@ static uint32_t resolve(struct reader *r, uint32_t number)
     return index;
 }
 
-static bool resolve_place(void *data, const struct table_place *place)
+static bool resolve_site(void *data, const struct profile_site *site)
 {
-    *place->image = resolve(data, *place->image);
+    for (uint32_t i = 0; i < site->count; i++)
+        *site->of[i].image = resolve(data, *site->of[i].image);
     return true;
 }
 
-static bool resolve_counts(struct reader *r)
+/* Values name images in other ways, too (spool_values_resolve). */
+static bool resolve_observations(struct reader *r)
 {
-    struct profile_counts *c = r->p->counts;
-    for (uint32_t i = 0; i < c->block_count; i++)
-        c->blocks[i].image = resolve(r, c->blocks[i].image);
-    for (uint32_t i = 0; i < c->edge_count; i++) {
-        c->edges[i].from_image = resolve(r, c->edges[i].from_image);
-        c->edges[i].to_image = resolve(r, c->edges[i].to_image);
-    }
-    table_places(c, resolve_place, r);
-    return profile_counts_settle(c);
+    const struct observations *all = &r->p->observations;
+    struct profile_values *values = observed_values(r->p);
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->list[i].kind != OBSERVED_VALUES)
+            profile_sites_of(&all->list[i], resolve_site, r);
+    bool ok = (!observed_code(r->p) || profile_counts_settle(r->p)) &&
+              (!values || spool_values_resolve(&r->view, values, r->index_of));
+    profile_observations_judge(r->p);
+    return ok;
 }
 
 /* From image numbers to indices. A frame of an unknown image keeps its offset, in no image. */
@@ -775,8 +781,7 @@ struct profile *profile_from_spool(const struct spool *s, uint64_t *damage, stru
     r.p = profile_new();
     if (r.p && index_of && get_header(&r) && get_processes(&r) && get_images(&r)) {
         resolve_images(&r);
-        ok = (!r.p->counts || resolve_counts(&r)) &&
-             (!r.p->values || spool_values_resolve(&r.view, r.p->values, index_of)) &&
+        ok = resolve_observations(&r) &&
              (!r.settings.sampling.outside || profile_join_threads(r.p, e));
     }
     if (!ok) {

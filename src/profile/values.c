@@ -251,7 +251,7 @@ static const struct figure_row rows[] = {VALUE_FIGURES(ROW, ROW_MANY)};
 
 static void *of(const struct profile *p)
 {
-    return p->values;
+    return observed_values(p);
 }
 
 const struct figure_family value_figures = {

@@ -113,7 +113,7 @@ static uint32_t keep_counted(const struct view *v, bool *chosen)
 static bool find_observed(const struct view *v, const char *pattern,
                           const struct symbols_options *options, struct place *out)
 {
-    const struct profile_values *values = v->profile->values;
+    const struct profile_values *values = observed_values(v->profile);
     struct value_reader *r = value_reader_new(v, options);
     bool found = false, whole = false;
     for (uint32_t i = 0; r && !whole && i < values->hotlist_count; i++) {
@@ -139,9 +139,8 @@ struct named {
     bool found;
 };
 
-static bool visit_named(void *data, const struct table_place *at)
+static bool place_named(struct named *n, const struct site_place *at)
 {
-    struct named *n = data;
     const struct profile *p = n->view->profile;
     if (*at->image >= p->image_count)
         return true;
@@ -153,12 +152,22 @@ static bool visit_named(void *data, const struct table_place *at)
     return !n->found;
 }
 
+static bool visit_named(void *data, const struct profile_site *site)
+{
+    bool on = true;
+    for (uint32_t i = 0; on && i < site->count; i++)
+        on = place_named(data, &site->of[i]);
+    return on;
+}
+
 /* Nor is one that only a tool's table is about. */
 static bool find_in_tables(const struct view *v, const char *pattern, struct place *out)
 {
     struct named n = {v, pattern, out, false};
-    if (v->profile->counts)
-        table_places(v->profile->counts, visit_named, &n);
+    const struct observations *all = &v->profile->observations;
+    for (uint32_t i = 0; i < all->count && !n.found; i++)
+        if (all->list[i].kind >= OBSERVED_TABLES)
+            profile_sites_of(&all->list[i], visit_named, &n);
     return n.found;
 }
 
@@ -371,7 +380,7 @@ static void find_kernel(struct annotation *a)
 static bool fill(struct annotation *a, const struct view *v, uint32_t image, struct code *code,
                  const struct code_function *f, struct err *e)
 {
-    const struct profile_counts *c = v->profile->counts;
+    const struct profile_counts *c = observed_code(v->profile);
     uint64_t *counts = calloc((size_t)(f->end - f->start) + 1, sizeof *counts);
     a->image = strdup(symbols_image_name(v->symbols, image));
     a->function = a->image ? function_name(f, a->image) : NULL;

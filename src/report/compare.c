@@ -271,7 +271,7 @@ static void add_paths(struct items *items, const struct identities *ids, struct 
 static void add_blocks(struct items *items, const struct identities *ids, const struct view *v,
                        unsigned side)
 {
-    const struct profile_counts *c = v->profile->counts;
+    const struct profile_counts *c = observed_code(v->profile);
     for (uint32_t i = 0; c && i < c->block_count; i++)
         add_item(items, (struct item){.a = image_id(ids, side, c->blocks[i].image),
                                       .b = c->blocks[i].offset},
@@ -281,7 +281,7 @@ static void add_blocks(struct items *items, const struct identities *ids, const 
 static void add_edges(struct items *items, const struct identities *ids, const struct view *v,
                       unsigned side)
 {
-    const struct profile_counts *c = v->profile->counts;
+    const struct profile_counts *c = observed_code(v->profile);
     for (uint32_t i = 0; c && i < c->edge_count; i++) {
         const struct profile_edge *edge = &c->edges[i];
         add_item(items, (struct item){.a = image_id(ids, side, edge->from_image) << 32 ^
@@ -301,8 +301,8 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 static void add_acyclic(struct items *items, const struct identities *ids, const struct view *v,
                         unsigned side)
 {
-    const struct profile_counts *c = v->profile->counts;
-    const struct profile_paths *p = c ? profile_paths_of(c) : NULL;
+    const struct profile_counts *c = observed_code(v->profile);
+    const struct profile_paths *p = c ? profile_paths_of(v->profile) : NULL;
     for (uint32_t i = 0; p && i < p->count; i++) {
         struct item item = {.a = 1, .b = 2, .c = p->paths[i].length};
         for (uint32_t k = 0; k < p->paths[i].length; k++) {
@@ -345,7 +345,7 @@ static struct compare_calls expensive_calls(const struct items *items, double sa
 static void add_instructions(struct items *items, const struct identities *ids,
                              const struct view *v, unsigned side)
 {
-    const struct profile_values *values = v->profile->values;
+    const struct profile_values *values = observed_values(v->profile);
     for (uint32_t i = 0, next = 0; values && i < values->hotlist_count; i = next) {
         const struct profile_hotlist *h = &values->hotlists[i];
         double observed = (double)compare_observed(values, i, &next);
@@ -358,7 +358,7 @@ static void add_instructions(struct items *items, const struct identities *ids,
 static void add_results(struct items *items, const struct identities *ids, const struct view *v,
                         unsigned side)
 {
-    const struct profile_values *values = v->profile->values;
+    const struct profile_values *values = observed_values(v->profile);
     for (uint32_t i = 0; values && i < values->hotlist_count; i++) {
         const struct profile_hotlist *h = &values->hotlists[i];
         if (compare_is_result(values, h))
@@ -412,8 +412,9 @@ static bool collect(struct items *items, const struct identities *ids,
  * not. */
 static bool has_chance(const struct view *sampled, enum compare_by by)
 {
-    const struct profile_counts *c = sampled->profile->counts;
-    return (by == COMPARE_INSTRUCTION || by == COMPARE_RESULT) && c && c->carried == CARRIER_BURST;
+    const struct profile_counts *c = observed_code(sampled->profile);
+    return (by == COMPARE_INSTRUCTION || by == COMPARE_RESULT) && c &&
+           observation_of(&sampled->profile->observations, OBSERVED_CODE)->carrier == CARRIER_BURST;
 }
 
 static bool compare_kind(const struct view *const views[2], const struct identities *ids,
@@ -450,8 +451,8 @@ static bool identified(const struct view *const views[2], enum compare_by by,
 
 static bool find_diff_top(const struct view *const views[2], struct comparison *out, struct err *e)
 {
-    const struct profile_values *const values[2] = {views[0]->profile->values,
-                                                    views[1]->profile->values};
+    const struct profile_values *const values[2] = {observed_values(views[0]->profile),
+                                                    observed_values(views[1]->profile)};
     struct identities ids = {{NULL, NULL}, {NULL, NULL}};
     bool ok = identify(views, COMPARE_INSTRUCTION, &ids) &&
               compare_diff_top(values, ids.images, &out->diff_top,
@@ -470,14 +471,16 @@ static bool has_results(const struct profile_values *v)
 
 static bool has_kind(const struct view *v, enum compare_by by)
 {
-    const struct profile_counts *c = v->profile->counts;
+    const struct profile_counts *c = observed_code(v->profile);
+    const struct profile_values *values = observed_values(v->profile);
+    const struct profile_paths *paths = profile_paths_of(v->profile);
     return by == COMPARE_BLOCK  ? c && c->block_count
            : by == COMPARE_EDGE ? c && c->edge_count
            : by == COMPARE_CALL ? calls_known(v)
-           : by == COMPARE_ACYCLIC ? c && profile_paths_of(c) && profile_paths_of(c)->count
+           : by == COMPARE_ACYCLIC ? paths && paths->count
            : by == COMPARE_INSTRUCTION
-               ? v->profile->values && v->profile->values->hotlist_count
-           : by == COMPARE_RESULT ? has_results(v->profile->values)
+               ? values && values->hotlist_count
+           : by == COMPARE_RESULT ? has_results(observed_values(v->profile))
                                   : v->samples > 0;
 }
 
@@ -528,7 +531,7 @@ static void write_profile(FILE *out, const char *name, const struct view *v, siz
     fprintf(out, "%-13s ", name);
     text_name(out, p->command, 60);
     bool exact = profile_is_exact(p);
-    fprintf(out, ": %s", p->counts ? p->counts->carrier : "samples");
+    fprintf(out, ": %s", observed_code(p) ? observed_code(p)->carrier : "samples");
     if (!exact)
         fprintf(out, " by %s", p->metrics[0].trigger);
     fprintf(out, ", %s %s%s%s\n", text_count(number, entries),

@@ -63,7 +63,7 @@ void counted_unread(FILE *out, const struct profile_counts *c, const struct repo
 
 static void write_engine(FILE *out, const struct view *v, const struct report_style *style)
 {
-    const struct profile_counts *c = v->profile->counts;
+    const struct profile_counts *c = observed_code(v->profile);
     char number[TEXT_NUMBER_SIZE];
     struct profile_totals totals;
     profile_totals(v->profile, &totals);
@@ -185,9 +185,9 @@ void counted_header(FILE *out, const struct view *v, const struct report_style *
 {
     write_engine(out, v, style);
     counted_folded(out, v->profile, style);
-    write_work(out, v->profile->counts, v->profile->shadows, style);
-    write_latencies(out, v->profile->counts, style);
-    counted_stops(out, v->profile->counts, style);
+    write_work(out, observed_code(v->profile), observed_shadows(v->profile), style);
+    write_latencies(out, observed_code(v->profile), style);
+    counted_stops(out, observed_code(v->profile), style);
 }
 
 static void title(FILE *out, const struct report_style *style, const char *text)
@@ -258,7 +258,7 @@ static void write_edge(FILE *out, const struct view *v, const struct report_styl
 static bool write_edges(FILE *out, const struct view *v, const struct report_style *style,
                         struct err *e)
 {
-    const struct profile_counts *c = v->profile->counts;
+    const struct profile_counts *c = observed_code(v->profile);
     struct ranked *order = calloc(c->edge_count, sizeof *order);
     uint32_t limit = style->limit && style->limit < BLOCKS ? style->limit : BLOCKS, rows = 0;
     uint64_t all = 0;
@@ -288,7 +288,7 @@ static bool write_edges(FILE *out, const struct view *v, const struct report_sty
 static bool write_blocks(FILE *out, const struct view *v, const struct report_style *style,
                          struct err *e)
 {
-    const struct profile_counts *c = v->profile->counts;
+    const struct profile_counts *c = observed_code(v->profile);
     char heading[96];
     uint32_t *order = counted_order(c);
     if (!order)
@@ -313,7 +313,7 @@ static bool write_blocks(FILE *out, const struct view *v, const struct report_st
 bool counted_tables(FILE *out, const struct view *v, const struct report_style *style,
                     struct err *e)
 {
-    const struct profile_counts *c = v->profile->counts;
+    const struct profile_counts *c = observed_code(v->profile);
     if (c->classified)
         write_classes(out, c, style);
     return (!c->block_count || write_blocks(out, v, style, e)) &&
@@ -348,17 +348,35 @@ static void json_latencies(struct json *j, const struct profile_counts *c)
     json_close(j, '}');
 }
 
+static void json_observations(struct json *j, const struct observations *all)
+{
+    char tools[TOOLS_NAMES_MAX];
+    json_key(j, "observations");
+    json_open(j, '[');
+    for (uint32_t i = 0; i < all->count; i++) {
+        const struct profile_observation *o = &all->list[i];
+        tools_names(o->tools, tools);
+        json_open(j, '{');
+        json_key_string(j, "kind", profile_observation_name(o->kind));
+        json_key_string(j, "tool", tools);
+        json_key_string(j, "how", profile_observation_how_name(o->how));
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
 static void json_totals(struct json *j, const struct view *v)
 {
-    const struct profile_counts *c = v->profile->counts;
+    const struct profile_counts *c = observed_code(v->profile);
     struct profile_totals totals;
     profile_totals(v->profile, &totals);
     double slowdown = profile_counts_slowdown(c, totals.cpu_ns);
     json_key_string(j, "carrier", c->carrier);
     json_key_string(j, "tool", c->tool);
+    json_observations(j, &v->profile->observations);
     if (c->from_edges)
         json_key_u64(j, "unread_transfers", c->unread);
-    if (!v->profile->values) { /* then it is what was observed of them */
+    if (!observed_values(v->profile)) { /* then it is what was observed of them */
         json_key(j, "instructions");
         if (c->counted)
             json_u64(j, c->instructions);
@@ -423,7 +441,7 @@ static void json_place(struct json *j, const struct view *v, const char *key, ui
 
 void counted_json(struct json *j, const struct view *v, uint32_t limit)
 {
-    const struct profile_counts *c = v->profile->counts;
+    const struct profile_counts *c = observed_code(v->profile);
     json_totals(j, v);
     uint32_t *order = counted_order(c);
     j->out->failed |= !order;

@@ -9,7 +9,7 @@
 #include "report/report.h"
 
 /* Lines of the header: carrier, instructions, slowdown, bursts, translation, stops. Only if
- * v->profile->counts. */
+ * code ran under the engine. */
 void counted_header(FILE *out, const struct view *v, const struct report_style *style);
 
 /* Of these the line on exact calls in contexts that had no room, if there are any. */

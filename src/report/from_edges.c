@@ -155,7 +155,7 @@ static bool is_own(const struct profile *p, uint32_t image)
  * program's is whole. */
 static void drop_own(struct profile *p)
 {
-    struct profile_counts *c = p->counts;
+    struct profile_counts *c = observed_code(p);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < c->edge_count; i++)
         if (!is_own(p, c->edges[i].from_image) && !is_own(p, c->edges[i].to_image))
@@ -166,7 +166,7 @@ static void drop_own(struct profile *p)
 static void add_block(struct deriver *d, uint32_t image, uint64_t start, const struct run *run,
                       uint64_t count)
 {
-    struct profile_counts *c = d->p->counts;
+    struct profile_counts *c = observed_code(d->p);
     struct point *from = find_from(d, image, run->last);
     if (from)
         from->in = add_saturated(from->in, count);
@@ -188,7 +188,7 @@ static uint64_t missing(const struct point *from)
 
 static void add_entered(struct deriver *d)
 {
-    struct profile_counts *c = d->p->counts;
+    struct profile_counts *c = observed_code(d->p);
     find_runs(d, &d->to, false);
     for (uint32_t i = 0; i < d->to.count; i++) {
         const struct point *to = &d->to.list[i];
@@ -236,7 +236,7 @@ static void add_entered_without_edge(struct deriver *d)
 
 static bool make(struct deriver *d)
 {
-    struct profile_counts *c = d->p->counts;
+    struct profile_counts *c = observed_code(d->p);
     size_t images = (size_t)d->p->image_count + 1, edges = c->edge_count;
     d->codes = calloc(images, sizeof *d->codes);
     d->tried = calloc(images, sizeof *d->tried);
@@ -262,12 +262,12 @@ static bool make(struct deriver *d)
     add_behind_system_calls(d);
     add_entered_without_edge(d);
     drop_own(d->p);
-    return profile_counts_settle(c);
+    return profile_counts_settle(d->p);
 }
 
 bool blocks_from_edges(struct profile *p, const struct symbols_options *options, struct err *e)
 {
-    const struct profile_counts *c = p->counts;
+    const struct profile_counts *c = observed_code(p);
     if (!c || !c->edge_count)
         return true;
     if (c->block_count || !profile_is_exact(p) || !tools_about(c->tools).transfers) {

@@ -18,9 +18,9 @@
 
 #include "symbols/symbols.h"
 
-/* Fills p->counts->blocks, where a whole run counted all transfers of control, and no blocks. Code
- * of images that cannot be read, and of none, is counted in p->counts->unread. False without
- * memory. */
+/* Fills the blocks of the profile's code, where a whole run counted all transfers of control, and
+ * no blocks. Code of images that cannot be read, and of none, is counted in its `unread`. False
+ * without memory. */
 bool blocks_from_edges(struct profile *p, const struct symbols_options *options, struct err *e);
 
 #endif

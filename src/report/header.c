@@ -163,8 +163,8 @@ static void write_reason(FILE *out, uint64_t count, const char *name, const char
  * taken besides. */
 static uint64_t count_kept(const struct profile *p, const struct profile_totals *t)
 {
-    const struct profile_shadows *s = p->shadows;
-    uint64_t kept = (p->counts ? p->counts->bursts : 0) + (s ? s->started : 0);
+    const struct profile_shadows *s = observed_shadows(p);
+    uint64_t kept = (observed_code(p) ? observed_code(p)->bursts : 0) + (s ? s->started : 0);
     for (unsigned i = 0; s && i < DECLINE_COUNT; i++)
         kept += s->declined[i];
     return kept > t->weight ? kept : t->weight;
@@ -232,8 +232,8 @@ static void write_cost(FILE *out, const struct profile *p, const struct profile_
         fprintf(out, ", %s at the beginning and the end of %s processes",
                 text_duration(a, (double)t->begun_ns),
                 text_count(b, p->begun.executed + p->begun.forked));
-    if (p->shadows)
-        fprintf(out, ", %s for shadows", text_duration(a, (double)p->shadows->cost_ns));
+    if (observed_shadows(p))
+        fprintf(out, ", %s for shadows", text_duration(a, (double)observed_shadows(p)->cost_ns));
     if (p->budget_ppm)
         fprintf(out, " (budget %.4g%%)", p->budget_ppm / 1e4);
     fputc('\n', out);
@@ -378,11 +378,11 @@ static void write_all(FILE *out, const struct view *v, const struct report_style
     struct profile_totals totals;
     profile_totals(v->profile, &totals);
     write_recording(out, v->profile, style);
-    const struct profile_counts *counts = v->profile->counts;
+    const struct profile_counts *counts = observed_code(v->profile);
     if (counts)
         counted_header(out, v, style);
     tables_header(out, v, style);
-    if (v->profile->shadows)
+    if (observed_shadows(v->profile))
         shadowed_header(out, v, style);
     if (!counts || (totals.taken && !counts->block_count))
         write_samples(out, v, &totals, style);
@@ -398,9 +398,9 @@ static void write_all(FILE *out, const struct view *v, const struct report_style
         header_truncated(out, &totals, style);
         write_cost(out, v->profile, &totals, style);
     }
-    if (v->profile->values) {
+    if (observed_values(v->profile)) {
         header_field(out, style, "values");
-        report_values_header(out, v->profile->values);
+        report_values_header(out, observed_values(v->profile));
     }
     header_notes(out, v, style);
 }

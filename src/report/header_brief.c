@@ -47,13 +47,14 @@ static void write_time(FILE *out, const struct profile *p)
 
 static void write_engine(FILE *out, const struct profile *p)
 {
-    const struct profile_counts *c = p->counts;
+    const struct profile_counts *c = observed_code(p);
+    const struct profile_shadows *s = observed_shadows(p);
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
     if (profile_is_exact(p))
         fputs("; exact", out);
-    if (p->shadows)
-        fprintf(out, "; %s shadow%s, %s instructions observed", text_count(a, p->shadows->started),
-                p->shadows->started == 1 ? "" : "s", text_count(b, p->shadows->instructions));
+    if (s)
+        fprintf(out, "; %s shadow%s, %s instructions observed", text_count(a, s->started),
+                s->started == 1 ? "" : "s", text_count(b, s->instructions));
     if (c && c->bursts)
         fprintf(out, "; %s burst%s, %s instructions", text_count(a, c->bursts),
                 c->bursts == 1 ? "" : "s", text_count(b, c->burst_instructions));
@@ -107,9 +108,9 @@ static void write_recording(FILE *out, const struct view *v, const struct profil
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
     header_field(out, style, "recording");
     write_time(out, p);
-    if (p->counts || p->shadows)
+    if (observed_code(p) || observed_shadows(p))
         write_engine(out, p);
-    if (!p->counts || (t->taken && !p->counts->block_count && !profile_is_exact(p)))
+    if (!observed_code(p) || (t->taken && !observed_code(p)->block_count && !profile_is_exact(p)))
         write_samples(out, v, t);
     if (view_has_heap(v))
         write_heap(out, v);
@@ -156,18 +157,20 @@ static void write_losses(FILE *out, const struct profile *p, const struct profil
 static void write_engine_losses(FILE *out, const struct view *v, const struct report_style *style)
 {
     const struct profile *p = v->profile;
+    const struct profile_counts *c = observed_code(p);
+    const struct profile_shadows *s = observed_shadows(p);
     uint64_t stopped = 0;
-    for (unsigned i = 0; p->counts && i < STOP_COUNT; i++)
-        stopped = add_saturated(stopped, p->counts->stopped[i]);
+    for (unsigned i = 0; c && i < STOP_COUNT; i++)
+        stopped = add_saturated(stopped, c->stopped[i]);
     if (stopped && profile_is_exact(p))
-        counted_stops(out, p->counts, style);
-    if (p->counts)
-        counted_unread(out, p->counts, style);
+        counted_stops(out, c, style);
+    if (c)
+        counted_unread(out, c, style);
     counted_folded(out, p, style);
-    if (p->shadows && !p->shadows->started)
+    if (s && !s->started)
         shadowed_ends(out, v, style);
-    if (p->values)
-        report_values_losses(out, p->values);
+    if (observed_values(p))
+        report_values_losses(out, observed_values(p));
 }
 
 static uint64_t phases_refused(const struct profile *p)
@@ -203,8 +206,8 @@ void header_brief(FILE *out, const struct view *v, const struct report_style *st
     }
     /* Those of load latencies are how they were measured; of other modules they may be all there
      * is. */
-    if (p->values && !style->chosen && !loads_were_asked_for(v))
-        report_values_facts(out, p->values, "numbers");
+    if (observed_values(p) && !style->chosen && !loads_were_asked_for(v))
+        report_values_facts(out, observed_values(p), "numbers");
     if (!style->chosen)
         header_notes(out, v, style);
 }

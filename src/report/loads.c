@@ -8,7 +8,7 @@
 
 static const struct profile_values *values_of(const struct view *v)
 {
-    return v->profile->values;
+    return observed_values(v->profile);
 }
 
 static uint32_t role_of(const struct profile_values *values, const struct profile_hotlist *h)

@@ -49,7 +49,7 @@ void loads_free(struct loads *l);
 /* Whether the profile's module observes loads or conflicts, whether it has found any or not. */
 bool loads_were_asked_for(const struct view *v);
 
-/* Tables of both, or that none was found. Only if v->profile->values. */
+/* Tables of both, or that none was found. Only if there are values. */
 bool loads_tables(FILE *out, const struct view *v, const struct report_style *style, struct err *e);
 
 /* Members "loads" and "conflicts", where the profile has values of these. */

@@ -117,7 +117,7 @@ static void write_loads(FILE *out, const struct loads *l, const struct report_st
 static void write_conflicts(FILE *out, const struct loads *l, const struct report_style *style)
 {
     char number[TEXT_NUMBER_SIZE], title[160], columns[160];
-    const struct profile_values *values = l->view->profile->values;
+    const struct profile_values *values = observed_values(l->view->profile);
     uint32_t rows = rows_of(style, l->conflict_count);
     snprintf(title, sizeof title, "Stores that later loads may conflict with, in %s windows",
              text_count(number, values->sequences));
@@ -141,7 +141,7 @@ static void write_conflicts(FILE *out, const struct loads *l, const struct repor
 
 static bool has_role(const struct view *v, uint32_t role)
 {
-    const struct profile_values *values = v->profile->values;
+    const struct profile_values *values = observed_values(v->profile);
     for (uint32_t i = 0; values && i < values->kind_count; i++)
         if (values->kinds[i].role == role)
             return true;
@@ -159,7 +159,7 @@ bool loads_tables(FILE *out, const struct view *v, const struct report_style *st
     struct loads *l = loads_of(v, e);
     if (!l)
         return false;
-    const struct profile_values *values = v->profile->values;
+    const struct profile_values *values = observed_values(v->profile);
     text_count(windows, values->sequences);
     text_count(instructions, values->tuples);
     if (l->load_count)
@@ -209,7 +209,7 @@ static void load_json(struct json *j, const struct loads *l, const struct load *
 static void conflict_json(struct json *j, const struct loads *l, const struct load_conflict *c)
 {
     json_open(j, '{');
-    json_key_string(j, "kind", l->view->profile->values->kinds[c->kind].name);
+    json_key_string(j, "kind", observed_values(l->view->profile)->kinds[c->kind].name);
     json_key_double(j, "count", c->count);
     json_key(j, "store");
     json_open(j, '{');
@@ -224,9 +224,9 @@ static void conflict_json(struct json *j, const struct loads *l, const struct lo
 
 bool loads_json(struct json *j, const struct view *v, struct err *e)
 {
-    struct loads *l = v->profile->values ? loads_of(v, e) : NULL;
+    struct loads *l = observed_values(v->profile) ? loads_of(v, e) : NULL;
     if (!l)
-        return !v->profile->values;
+        return !observed_values(v->profile);
     json_key(j, "loads");
     json_open(j, '[');
     for (uint32_t i = 0; i < l->load_count; i++)

@@ -59,7 +59,7 @@ static void write_metrics(struct json *j, const struct profile *p)
         json_key_string(j, "unit", p->metrics[i].unit);
         json_key_u64(j, "period", p->metrics[i].period);
         json_key_string(j, "how", metric_how_name(p->metrics[i].how));
-        if (!p->counts)
+        if (!observed_code(p))
             write_sampled(j, p, profile_trigger_of(p, i));
         json_close(j, '}');
     }
@@ -503,7 +503,7 @@ bool report_json(struct buf *out, const struct view *v,
         return false;
     if (!write_functions(&j, v, options, min, e))
         return false;
-    if (v->profile->counts)
+    if (observed_code(v->profile))
         counted_json(&j, v, options->blocks);
     if (options->values && options->places_only)
         value_json_semi_invariant(&j, options->values);
@@ -512,7 +512,7 @@ bool report_json(struct buf *out, const struct view *v,
     if (!loads_json(&j, v, e))
         return false;
     tables_json(&j, v, options->tables);
-    if (v->profile->shadows)
+    if (observed_shadows(v->profile))
         shadowed_json(&j, v);
     if (options->annotated_count)
         write_annotated(&j, options);

@@ -27,16 +27,16 @@ static struct shadow_coverage coverage(const struct view *v)
 {
     struct profile_totals totals;
     profile_totals(v->profile, &totals);
-    return profile_shadows_coverage(v->profile->shadows, totals.cpu_ns);
+    return profile_shadows_coverage(observed_shadows(v->profile), totals.cpu_ns);
 }
 
 /* ---- text ---- */
 
 void shadowed_ends(FILE *out, const struct view *v, const struct report_style *style)
 {
-    const struct profile_shadows *s = v->profile->shadows;
+    const struct profile_shadows *s = observed_shadows(v->profile);
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
-    uint64_t length = v->profile->counts ? v->profile->counts->length : 0;
+    uint64_t length = observed_code(v->profile) ? observed_code(v->profile)->length : 0;
     field(out, style, "shadows");
     fprintf(out, "%s of %s instructions%s at load %g: %s observed", text_count(a, s->started),
             text_count(b, length),
@@ -175,7 +175,7 @@ static void write_input(FILE *out, const struct profile_shadows *s,
 
 void shadowed_header(FILE *out, const struct view *v, const struct report_style *style)
 {
-    const struct profile_shadows *s = v->profile->shadows;
+    const struct profile_shadows *s = observed_shadows(v->profile);
     write_places(out, s, style);
     shadowed_ends(out, v, style);
     write_coverage(out, v, style);
@@ -226,7 +226,7 @@ static void json_sleepers(struct json *j, const struct profile_shadows *s)
 
 void shadowed_json(struct json *j, const struct view *v)
 {
-    const struct profile_shadows *s = v->profile->shadows;
+    const struct profile_shadows *s = observed_shadows(v->profile);
     struct shadow_coverage c = coverage(v);
     json_key(j, "shadows");
     json_open(j, '{');

@@ -9,7 +9,7 @@
 #include "report/json.h"
 #include "report/report.h"
 
-/* Lines of the header. Only if v->profile->shadows. */
+/* Lines of the header. Only if there were shadows to be. */
 void shadowed_header(FILE *out, const struct view *v, const struct report_style *style);
 
 /* Of these the lines on how many there were, and why not more. */

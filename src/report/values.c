@@ -13,11 +13,11 @@ enum { STRING_LEAST = 3, STRING_MOST = 40, BYTES_LEAST = 4 };
 struct value_reader *value_reader_new(const struct view *v, const struct symbols_options *options)
 {
     const struct profile *p = v->profile;
-    struct value_reader *r = p->values ? calloc(1, sizeof *r) : NULL;
+    struct value_reader *r = observed_values(p) ? calloc(1, sizeof *r) : NULL;
     if (!r)
         return NULL;
     r->view = v;
-    r->values = p->values;
+    r->values = observed_values(p);
     r->options = *options;
     r->codes = calloc(p->image_count ? p->image_count : 1, sizeof *r->codes);
     r->tried = calloc(p->image_count ? p->image_count : 1, sizeof *r->tried);

@@ -321,8 +321,8 @@ static bool threads_add(struct builder *b)
 static bool blocks_add(struct builder *b)
 {
     const struct profile *p = b->view->profile;
-    for (uint32_t i = 0; i < p->counts->block_count; i++) {
-        const struct profile_block *block = &p->counts->blocks[i];
+    for (uint32_t i = 0; i < observed_code(p)->block_count; i++) {
+        const struct profile_block *block = &observed_code(p)->blocks[i];
         struct profile_node n = { .image = block->image, .offset = block->offset,
                                   .self = multiply_saturated(block->count, block->instructions) };
         uint32_t node = frames_add(b, 0, &p->processes[block->process], &n);
@@ -331,7 +331,7 @@ static bool blocks_add(struct builder *b)
         uint64_t *self = &b->view->tree.nodes[node].self;
         *self = add_saturated(*self, n.self);
     }
-    b->view->effective = (double)p->counts->instructions;
+    b->view->effective = (double)observed_code(p)->instructions;
     return true;
 }
 
@@ -378,7 +378,7 @@ bool view_has_heap(const struct view *v)
 
 bool view_is_of_calls(const struct view *v)
 {
-    return v->profile->counts && tools_about(v->profile->counts->tools).contexts;
+    return observed_code(v->profile) && tools_about(observed_code(v->profile)->tools).contexts;
 }
 
 bool view_is_attributed(const struct view *v)

@@ -9,7 +9,7 @@
  * these).
  *
  * Context: of rows, the owning thread, general registers only; of profiles, ordinary code.
- * Ownership: rows are the spool's; a struct profile_counts owns its streams. */
+ * Ownership: rows are the spool's; a struct profile owns its streams. */
 #ifndef PENUMBRA_SIGSAFE_SPOOL_STREAMS_H
 #define PENUMBRA_SIGSAFE_SPOOL_STREAMS_H
 

@@ -10,7 +10,7 @@
  * the last place. Then the number of the one that was there goes to `other_...`.
  *
  * Context: of rows, the owning thread, general registers only; of profiles, ordinary code.
- * Ownership: rows are the spool's; a struct profile_counts owns its table. */
+ * Ownership: rows are the spool's; a struct profile owns its table. */
 #ifndef PENUMBRA_SIGSAFE_SPOOL_WASTE_H
 #define PENUMBRA_SIGSAFE_SPOOL_WASTE_H
 

@@ -87,38 +87,21 @@ static bool place_collect(struct symbols *s, uint32_t process, uint32_t image, u
     return !b || bucket_add(b, offset);
 }
 
-static bool table_collect(void *data, const struct table_place *place)
-{
-    return place_collect(data, *place->process, *place->image, place->offset);
-}
-
-/* What was counted without calling contexts. */
-static bool counted_collect(struct symbols *s, const struct profile_counts *c)
+static bool site_collect(void *data, const struct profile_site *site)
 {
     bool ok = true;
-    for (uint32_t i = 0; ok && i < c->block_count; i++) {
-        struct bucket *b = bucket_of(s, c->blocks[i].process, c->blocks[i].image);
-        ok = !b || bucket_add(b, c->blocks[i].offset);
-    }
-    for (uint32_t i = 0; ok && i < c->edge_count; i++) {
-        struct bucket *from = bucket_of(s, c->edges[i].process, c->edges[i].from_image);
-        struct bucket *to = bucket_of(s, c->edges[i].process, c->edges[i].to_image);
-        ok = (!from || bucket_add(from, c->edges[i].from)) &&
-             (!to || bucket_add(to, c->edges[i].to));
-    }
-    return ok && table_places(c, table_collect, s);
+    for (uint32_t i = 0; ok && i < site->count; i++)
+        ok = place_collect(data, *site->of[i].process, *site->of[i].image, site->of[i].offset);
+    return ok;
 }
 
-/* Where values were sampled, and what of them is in an image or is said to be code. */
+/* What of the values is in an image or is said to be code. */
 static bool values_collect(struct symbols *s, const struct profile_values *v)
 {
     bool ok = true;
     for (uint32_t i = 0; ok && i < v->hotlist_count; i++) {
         const struct profile_hotlist *h = &v->hotlists[i];
         bool code = h->kind < v->kind_count && v->kinds[h->kind].format == PENUMBRA_SHOW_CODE;
-        ok = place_collect(s, h->process, h->image, h->offset) &&
-             (h->site_image == PROFILE_IMAGE_PSEUDO ||
-              place_collect(s, h->process, h->site_image, h->site));
         for (uint32_t k = 0; ok && k < h->list->count; k++) {
             const struct hotlist_entry *e = &h->list->entries[k];
             if (e->space >= HOTLIST_IMAGE)
@@ -141,9 +124,8 @@ static bool addresses_collect(struct symbols *s, uint64_t *total)
                 return false;
         }
     }
-    if (p->counts && !counted_collect(s, p->counts))
-        return false;
-    if (p->values && !values_collect(s, p->values))
+    const struct profile_values *values = observed_values(p);
+    if (!profile_sites(p, site_collect, s) || (values && !values_collect(s, values)))
         return false;
     *total = 0;
     for (uint32_t i = 0; i < s->bucket_count; i++) {

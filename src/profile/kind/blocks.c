@@ -5,13 +5,13 @@ PROFILE_PLACE_FIRST(struct profile_block);
 
 static bool needed(const struct profile *p)
 {
-    return p->counts != NULL;
+    return observed_code(p) != NULL;
 }
 
 /* Order is checked as far as differences would be negative. */
 static bool check(const struct profile *p, struct err *e)
 {
-    const struct profile_counts *k = p->counts;
+    const struct profile_counts *k = observed_code(p);
     for (uint32_t i = 0; i < k->block_count; i++)
         if (!places_good(p, &k->blocks[i], i ? &k->blocks[i - 1] : NULL))
             return err_set(e, ERR_INTERNAL,
@@ -23,8 +23,8 @@ static bool check(const struct profile *p, struct err *e)
 /* Columns, as in section frames: equal neighbours make equal bytes. */
 static void put(struct buf *b, const struct encoder *x)
 {
-    const struct profile_block *at = x->p->counts->blocks;
-    uint32_t n = x->p->counts->block_count;
+    const struct profile_block *at = observed_code(x->p)->blocks;
+    uint32_t n = observed_code(x->p)->block_count;
     buf_put_uleb(b, n);
     write_places(b, at, n, sizeof *at);
     for (uint32_t i = 0; i < n; i++)
@@ -37,7 +37,7 @@ static void put(struct buf *b, const struct encoder *x)
 
 static void get(struct decoder *d, struct cursor *c)
 {
-    struct profile_counts *k = d->p->counts;
+    struct profile_counts *k = observed_code(d->p);
     uint32_t n = cursor_count(c, 6, "a number of blocks that fits the section");
     struct profile_block *at = k->blocks = read_array(c, n, sizeof *at);
     if (!at)

@@ -7,12 +7,12 @@
 
 static bool needed(const struct profile *p)
 {
-    return p->counts != NULL;
+    return observed_code(p) != NULL;
 }
 
 static void put(struct buf *b, const struct encoder *x)
 {
-    const struct profile_counts *k = x->p->counts;
+    const struct profile_counts *k = observed_code(x->p);
     buf_put_string(b, k->carrier);
     buf_put_string(b, k->tool);
     buf_put_uleb(b, k->length);
@@ -28,11 +28,11 @@ static void get(struct decoder *d, struct cursor *c)
     struct profile_counts *k = carrier && tool ? profile_counts_new(carrier, tool) : NULL;
     free(carrier);
     free(tool);
-    d->p->counts = k;
     if (!k) {
         read_no_memory(c);
         return;
     }
+    profile_observe(d->p, OBSERVED_CODE, k);
     k->length = read_u64(c, "the length of bursts");
     k->native_ns = read_u64(c, "the time of a native run");
     k->counted = cursor_uleb(c, 1, "0 or 1: whether instructions were counted");
@@ -41,13 +41,15 @@ static void get(struct decoder *d, struct cursor *c)
 
 static bool resolve(struct decoder *d)
 {
-    return !d->p->counts || profile_counts_settle(d->p->counts) ||
-           err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);
+    if (observed_code(d->p) && !profile_counts_settle(d->p))
+        return err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);
+    profile_observations_judge(d->p);
+    return true;
 }
 
 static bool alike(const struct profile *a, const struct profile *b, struct err *e)
 {
-    const struct profile_counts *x = a->counts, *y = b->counts;
+    const struct profile_counts *x = observed_code(a), *y = observed_code(b);
     if (!x != !y || (x && (strcmp(x->carrier, y->carrier) != 0 || strcmp(x->tool, y->tool) != 0)))
         return err_set(e, ERR_USAGE,
                        "the profiles cannot be merged: one was recorded by %s%s%s, the "
@@ -66,8 +68,11 @@ static bool alike(const struct profile *a, const struct profile *b, struct err *
 /* With blocks, edges and tools' tables, which refer to each other. */
 static bool merge(struct merger *m)
 {
-    return !m->into->counts ||
-           profile_counts_merge(m->into->counts, m->from->counts, m->image_of, m->first_process);
+    if (observed_code(m->into) &&
+        !profile_counts_merge(m->into, m->from, m->image_of, m->first_process))
+        return false;
+    profile_observations_judge(m->into);
+    return true;
 }
 
 const struct section_kind kind_counts = {

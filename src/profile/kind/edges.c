@@ -3,7 +3,7 @@
 
 static bool needed(const struct profile *p)
 {
-    return p->counts != NULL;
+    return observed_code(p) != NULL;
 }
 
 static bool same_places(const struct profile_edge *a, const struct profile_edge *b)
@@ -27,7 +27,7 @@ static bool edges_good(const struct profile *p, const struct profile_counts *c)
 
 static bool check(const struct profile *p, struct err *e)
 {
-    return edges_good(p, p->counts) ||
+    return edges_good(p, observed_code(p)) ||
            err_set(e, ERR_INTERNAL,
                    "the profile cannot be written: an edge is of no image or process, "
                    "or out of order");
@@ -35,7 +35,7 @@ static bool check(const struct profile *p, struct err *e)
 
 static void put(struct buf *b, const struct encoder *x)
 {
-    const struct profile_counts *c = x->p->counts;
+    const struct profile_counts *c = observed_code(x->p);
     uint32_t n = c->edge_count;
     const struct profile_edge *at = c->edges;
     buf_put_uleb(b, n);
@@ -57,7 +57,7 @@ static void put(struct buf *b, const struct encoder *x)
 
 static void get(struct decoder *d, struct cursor *c)
 {
-    struct profile_counts *k = d->p->counts;
+    struct profile_counts *k = observed_code(d->p);
     uint32_t n = cursor_count(c, 6, "a number of edges that fits the section"), rank = 0;
     struct profile_edge *at = k->edges = read_array(c, n, sizeof *at);
     for (uint32_t i = 0; i < n && !c->failed; i++)

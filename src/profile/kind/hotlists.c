@@ -7,7 +7,7 @@ PROFILE_PLACE_FIRST(struct profile_hotlist);
 
 static bool needed(const struct profile *p)
 {
-    return p->values != NULL;
+    return observed_values(p) != NULL;
 }
 
 static void put_places(struct buf *b, const struct profile_hotlist *at, uint32_t n)
@@ -24,7 +24,7 @@ static void put_places(struct buf *b, const struct profile_hotlist *at, uint32_t
 /* Columns of the hotlists, then those of all their entries. */
 static void put(struct buf *b, const struct encoder *x)
 {
-    const struct profile_values *v = x->p->values;
+    const struct profile_values *v = observed_values(x->p);
     uint32_t n = v->hotlist_count;
     const struct profile_hotlist *at = v->hotlists;
     buf_put_uleb(b, n);
@@ -49,7 +49,7 @@ static void put(struct buf *b, const struct encoder *x)
 static bool good(const struct profile *p, const struct profile_hotlist *h,
                  const struct profile_hotlist *last)
 {
-    const struct profile_values *v = p->values;
+    const struct profile_values *v = observed_values(p);
     if (!places_good(p, h, last) || h->kind >= v->kind_count ||
         (h->site_image >= p->image_count && h->site_image < PROFILE_IMAGE_PSEUDO) ||
         !hotlist_check(h->list, (enum hotlist_kind)v->summary))
@@ -62,7 +62,7 @@ static bool good(const struct profile *p, const struct profile_hotlist *h,
 
 static bool check(const struct profile *p, struct err *e)
 {
-    const struct profile_values *v = p->values;
+    const struct profile_values *v = observed_values(p);
     for (uint32_t i = 0; i < v->hotlist_count; i++)
         if (!good(p, &v->hotlists[i], i ? &v->hotlists[i - 1] : NULL))
             return err_set(e, ERR_INTERNAL,
@@ -74,13 +74,14 @@ static bool check(const struct profile *p, struct err *e)
 static void get_places(struct decoder *d, struct cursor *c, struct profile_hotlist *at, uint32_t n)
 {
     const struct profile *p = d->p;
+    uint32_t kinds = observed_values(p)->kind_count;
     uint64_t ranks = (uint64_t)p->image_count + FRAME_IMAGE_FIRST - 1;
     read_places(d, c, at, n, sizeof *at);
     for (uint32_t i = 0; i < n && !c->failed; i++) {
-        if (!p->values->kind_count)
+        if (!kinds)
             cursor_fail(c, "no hotlist, as there is no kind of value");
         at[i].kind =
-            (uint32_t)cursor_uleb(c, p->values->kind_count - 1, "the index of a kind of value");
+            (uint32_t)cursor_uleb(c, kinds - 1, "the index of a kind of value");
     }
     for (uint32_t i = 0; i < n && !c->failed; i++)
         at[i].site_image =
@@ -107,7 +108,7 @@ static void get_streams(struct cursor *c, struct stream *at, uint32_t n, uint32_
 
 static void get_entries(struct decoder *d, struct cursor *c)
 {
-    const struct profile_values *v = d->p->values;
+    const struct profile_values *v = observed_values(d->p);
     uint32_t spaces = HOTLIST_IMAGE + d->p->image_count - 1;
     for (uint32_t i = 0; i < v->hotlist_count && !c->failed; i++)
         for (uint32_t k = 0; k < v->hotlists[i].list->count && !c->failed; k++)
@@ -128,13 +129,14 @@ static void get_entries(struct decoder *d, struct cursor *c)
 static void make_hotlists(struct decoder *d, struct cursor *c, const struct profile_hotlist *places,
                           const struct stream *streams, uint32_t n)
 {
+    struct profile_values *values = observed_values(d->p);
     uint64_t entries = 0;
     for (uint32_t i = 0; i < n; i++)
         entries += streams[i].entries;
     if (entries * 3 > c->size - c->at)
         cursor_fail(c, "as many entries as fit the section");
     for (uint32_t i = 0; i < n && !c->failed; i++) {
-        struct profile_hotlist *h = profile_values_add_hotlist(d->p->values, streams[i].entries);
+        struct profile_hotlist *h = profile_values_add_hotlist(values, streams[i].entries);
         struct hotlist *list = h ? h->list : NULL;
         if (!h) {
             read_no_memory(c);
@@ -155,7 +157,7 @@ static void get(struct decoder *d, struct cursor *c)
     struct stream *streams = read_array(c, n, sizeof *streams);
     if (places && streams && !c->failed) {
         get_places(d, c, places, n);
-        get_streams(c, streams, n, hotlist_most((enum hotlist_kind)d->p->values->summary));
+        get_streams(c, streams, n, hotlist_most((enum hotlist_kind)observed_values(d->p)->summary));
         if (!c->failed)
             make_hotlists(d, c, places, streams, n);
         get_entries(d, c);

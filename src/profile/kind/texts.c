@@ -5,12 +5,12 @@
 
 static bool needed(const struct profile *p)
 {
-    return p->values != NULL;
+    return observed_values(p) != NULL;
 }
 
 static bool check(const struct profile *p, struct err *e)
 {
-    const struct profile_values *v = p->values;
+    const struct profile_values *v = observed_values(p);
     for (uint32_t i = 0; i < v->text_count; i++)
         if (v->texts[i].kind >= v->kind_count ||
             !hotlist_space_good(v->texts[i].value.space, p->image_count))
@@ -21,7 +21,7 @@ static bool check(const struct profile *p, struct err *e)
 
 static void put(struct buf *b, const struct encoder *x)
 {
-    const struct profile_values *v = x->p->values;
+    const struct profile_values *v = observed_values(x->p);
     buf_put_uleb(b, v->text_count);
     for (uint32_t i = 0; i < v->text_count; i++) {
         buf_put_uleb(b, v->texts[i].kind);
@@ -33,7 +33,7 @@ static void put(struct buf *b, const struct encoder *x)
 
 static void get(struct decoder *d, struct cursor *c)
 {
-    struct profile_values *v = d->p->values;
+    struct profile_values *v = observed_values(d->p);
     uint32_t n = cursor_count(c, 4, "a number of texts that fits the section");
     if (n && !v->kind_count)
         cursor_fail(c, "no text, as there is no kind of value");

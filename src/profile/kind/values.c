@@ -8,19 +8,19 @@ enum { NAMES_MAX = 4096, FACTS_MAX = 64 };
 
 static bool needed(const struct profile *p)
 {
-    return p->values != NULL;
+    return observed_values(p) != NULL;
 }
 
 static bool check(const struct profile *p, struct err *e)
 {
-    return p->values->summary < HOTLIST_KINDS ||
+    return observed_values(p)->summary < HOTLIST_KINDS ||
            err_set(e, ERR_INTERNAL,
                    "the profile cannot be written: there is no such summary of values");
 }
 
 static void put(struct buf *b, const struct encoder *x)
 {
-    const struct profile_values *v = x->p->values;
+    const struct profile_values *v = observed_values(x->p);
     buf_put_string(b, v->module);
     buf_put_uleb(b, v->summary);
     buf_put_uleb(b, v->redacted);
@@ -47,7 +47,8 @@ static void put(struct buf *b, const struct encoder *x)
 static void get_kind(struct decoder *d, struct cursor *c)
 {
     char *name = cursor_string(c, "the name of a kind of value");
-    struct profile_value_kind *kind = name ? profile_values_add_kind(d->p->values, name) : NULL;
+    struct profile_values *values = observed_values(d->p);
+    struct profile_value_kind *kind = name ? profile_values_add_kind(values, name) : NULL;
     free(name);
     if (!kind) {
         read_no_memory(c);
@@ -68,7 +69,7 @@ static void get_kind(struct decoder *d, struct cursor *c)
 static void get_fact(struct decoder *d, struct cursor *c)
 {
     char *name = cursor_string(c, "the name of a number");
-    struct profile_fact *fact = name ? profile_values_add_fact(d->p->values, name) : NULL;
+    struct profile_fact *fact = name ? profile_values_add_fact(observed_values(d->p), name) : NULL;
     if (fact)
         fact->value = read_u64(c, "a number");
     else
@@ -79,12 +80,13 @@ static void get_fact(struct decoder *d, struct cursor *c)
 static void get(struct decoder *d, struct cursor *c)
 {
     char *module = cursor_string(c, "the name of a module");
-    struct profile_values *v = d->p->values = module ? profile_values_new(module) : NULL;
+    struct profile_values *v = module ? profile_values_new(module) : NULL;
     free(module);
     if (!v) {
         read_no_memory(c);
         return;
     }
+    profile_observe(d->p, OBSERVED_VALUES, v);
     v->summary = (uint32_t)cursor_uleb(c, HOTLIST_KINDS - 1, "0 or 1: how values are summarized");
     v->redacted = cursor_uleb(c, 1, "0 or 1: whether values are redacted");
     v->module_end = read_u32(c, "what became of the module");
@@ -100,15 +102,16 @@ static void get(struct decoder *d, struct cursor *c)
 
 static bool resolve(struct decoder *d)
 {
-    return !d->p->values || profile_values_settle(d->p->values) ||
+    struct profile_values *values = observed_values(d->p);
+    return !values || profile_values_settle(values) ||
            err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);
 }
 
 static bool alike(const struct profile *a, const struct profile *b, struct err *e)
 {
-    const char *differ =
-        a->values && b->values ? profile_values_differ(a->values, b->values) : NULL;
-    if (!a->values != !b->values)
+    const struct profile_values *x = observed_values(a), *y = observed_values(b);
+    const char *differ = x && y ? profile_values_differ(x, y) : NULL;
+    if (!x != !y)
         differ = "only one of them has values";
     return !differ || err_set(e, ERR_USAGE, "the profiles cannot be merged: %s", differ);
 }
@@ -116,8 +119,9 @@ static bool alike(const struct profile *a, const struct profile *b, struct err *
 /* With hotlists and texts. */
 static bool merge(struct merger *m)
 {
-    return !m->into->values ||
-           profile_values_merge(m->into->values, m->from->values, m->image_of, m->first_process);
+    struct profile_values *into = observed_values(m->into);
+    return !into || profile_values_merge(into, observed_values(m->from), m->image_of,
+                                         m->first_process);
 }
 
 const struct section_kind kind_values = {

@@ -9,7 +9,7 @@ enum { CALL_LEAST = 4, PATH_LEAST = WASTE_PAIR_LEAST + 3, FOLDED_BOTH = 3 };
 
 static struct profile_waste_paths *paths_of(const struct profile *p)
 {
-    struct profile_waste *w = p->counts ? p->counts->tables[TABLE_WASTE] : NULL;
+    struct profile_waste *w = observed_table(p, TABLE_WASTE);
     return w ? &w->paths : NULL;
 }
 

@@ -150,9 +150,9 @@ static bool settle(void *table, const uint32_t *new_index)
     return sequence_pack(p);
 }
 
-const struct profile_paths *profile_paths_of(const struct profile_counts *c)
+const struct profile_paths *profile_paths_of(const struct profile *p)
 {
-    return c->tables[TABLE_PATHS];
+    return observed_table(p, TABLE_PATHS);
 }
 
 uint64_t profile_paths_executions(const struct profile_paths *p)
@@ -313,13 +313,14 @@ static bool add_process(struct counts_process *q)
 {
     const uint32_t *head = &q->record->tables[TABLE_PATHS];
     const struct spool_thing own = {.tool = TOOL_PATHS};
-    struct path_reader r = {
-        .q = q, .to = q->to->tables[TABLE_PATHS], .weighs = spool_counts_weighs(q, &own)};
+    struct path_reader r = {.q = q,
+                            .to = observed_table(q->profile, TABLE_PATHS),
+                            .weighs = spool_counts_weighs(q, &own)};
     struct record_list list = {0};
     if (!__atomic_load_n(head, __ATOMIC_ACQUIRE))
         return true;
-    if (!r.to)
-        q->to->tables[TABLE_PATHS] = r.to = profile_paths_new();
+    if (!r.to && (r.to = profile_paths_new()))
+        profile_observe(q->profile, OBSERVED_TABLES + TABLE_PATHS, r.to);
     if (!r.to)
         return false;
     uint64_t others = add_saturated(r.to->dropped_instructions, r.to->cut_instructions);
@@ -347,7 +348,7 @@ const struct profile_table table_paths = {
 
 static bool section_needed(const struct profile *p)
 {
-    return p->counts && p->counts->tables[TABLE_PATHS];
+    return observed_table(p, TABLE_PATHS);
 }
 
 /* A path's first block, as a difference from that of the path before: hot paths begin alike. */
@@ -367,7 +368,7 @@ static void put_totals(struct buf *b, const struct profile_paths *p)
 
 static void section_put(struct buf *b, const struct encoder *x)
 {
-    const struct profile_paths *p = x->p->counts->tables[TABLE_PATHS];
+    const struct profile_paths *p = observed_table(x->p, TABLE_PATHS);
     put_totals(b, p);
     buf_put_uleb(b, p->count);
     buf_put_uleb(b, p->sequence_count);
@@ -383,9 +384,10 @@ static void section_put(struct buf *b, const struct encoder *x)
     }
 }
 
-static bool paths_good(const struct profile_counts *c)
+static bool paths_good(const struct profile *of)
 {
-    const struct profile_paths *p = c->tables[TABLE_PATHS];
+    const struct profile_paths *p = profile_paths_of(of);
+    const struct profile_counts *c = observed_code(of);
     uint64_t sequence = 0;
     for (uint32_t i = 0; p && i < p->count; i++) {
         const struct profile_path *path = &p->paths[i];
@@ -403,7 +405,7 @@ static bool paths_good(const struct profile_counts *c)
 
 static bool section_check(const struct profile *p, struct err *e)
 {
-    return paths_good(p->counts) ||
+    return paths_good(p) ||
            err_set(e, ERR_INTERNAL,
                    "the profile cannot be written: a path is of no block, or out of "
                    "order");
@@ -458,17 +460,18 @@ static void get_paths(struct cursor *c, struct profile_paths *p, uint32_t blocks
 
 static void section_get(struct decoder *d, struct cursor *c)
 {
-    struct profile_paths *p = d->p->counts->tables[TABLE_PATHS] = profile_paths_new();
+    struct profile_paths *p = profile_paths_new();
     if (!p) {
         read_no_memory(c);
         return;
     }
+    profile_observe(d->p, OBSERVED_TABLES + TABLE_PATHS, p);
     get_totals(c, p);
     p->count = cursor_count(c, 3, "a number of paths that fits the section");
     p->sequence_count = cursor_count(c, 1, "a number of blocks that fits the section");
     p->paths = read_array(c, p->count, sizeof *p->paths);
     p->sequence = read_array(c, p->sequence_count, sizeof *p->sequence);
-    get_paths(c, p, d->p->counts->block_count);
+    get_paths(c, p, observed_code(d->p)->block_count);
     if (c->failed)
         p->count = p->sequence_count = 0;
 }

@@ -41,7 +41,7 @@ static void name_addresses(const struct profile_process *p, struct hotlist *list
 static bool add_result(struct counts_process *q, const struct spool_thing *t, uint32_t kind,
                        const struct hotlist *list)
 {
-    struct profile_values *values = *q->values;
+    struct profile_values *values = observed_values(q->profile);
     struct profile_hotlist place = {.image = spool_counts_image(t->key),
                                     .offset = key_offset(t->key),
                                     .kind = kind,
@@ -83,6 +83,7 @@ static bool add_results(struct counts_process *q, const struct spool_thing *t,
     uint32_t what = t->result.what, kind = kinds[what >> RESULT_FORM_SHIFT & RESULT_FORM_MASK];
     unsigned lane = what >> RESULT_LANE_SHIFT & RESULT_LANE_MASK,
              bytes = lane ? 1u << (lane - 1) : sizeof(uint64_t);
+    struct profile_values *values = observed_values(q->profile);
     union result_list one;
     bool ok = true;
     if (what & (RESULT_DIVISOR | RESULT_COUNT))
@@ -90,7 +91,7 @@ static bool add_results(struct counts_process *q, const struct spool_thing *t,
     if (what & RESULT_SECOND)
         kind = RESULTS_SECOND;
     if (!(what & RESULT_REST))
-        (*q->values)->tuples = add_saturated((*q->values)->tuples, list->observed);
+        values->tuples = add_saturated(values->tuples, list->observed);
     if (bytes >= t->result.bytes)
         return add_result(q, t, kind, list);
     for (unsigned at = 0; ok && at + bytes <= t->result.bytes && at + bytes <= sizeof(uint64_t);
@@ -147,7 +148,7 @@ static bool counter(struct counts_process *q, const struct table_counter *c, boo
             (struct counts_lead){(int64_t)load(lead), c->count > 1 ? load(lead + 1) : 0});
     }
     if (thing && thing->kind == THING_UNOBSERVED && thing->unobserved.reason < UNOBSERVED_COUNT) {
-        uint64_t *sum = &(*q->values)->unobserved[thing->unobserved.reason];
+        uint64_t *sum = &observed_values(q->profile)->unobserved[thing->unobserved.reason];
         *sum = add_saturated(*sum, count);
         *mine = true;
     }
@@ -167,7 +168,7 @@ static bool window(struct counts_process *q, const struct spool_window *w)
         if (s->records.records[i] == rows) {
             s->records.records[i] = NULL;
             return spool_rows_find(v, rows, RESULT_LAYOUT, &q->r->table_bytes, &s->rows,
-                                   &(*q->values)->refused);
+                                   &observed_values(q->profile)->refused);
         }
     s->rows = (struct spool_rows_table){0};
     return true;
@@ -178,9 +179,10 @@ static bool begin(struct counts_process *q)
     if (!__atomic_load_n(&q->record->tables[TABLE_RESULTS], __ATOMIC_ACQUIRE))
         return true;
     struct results *s = q->state[TABLE_RESULTS] = calloc(1, sizeof *s);
-    if (!*q->values)
-        *q->values = spool_values_of_results();
-    return s && *q->values &&
+    struct profile_values *values = observed_values(q->profile);
+    if (!values && (values = spool_values_of_results()))
+        profile_observe(q->profile, OBSERVED_VALUES, values);
+    return s && values &&
            spool_view_list(q->r->view, &q->record->tables[TABLE_RESULTS], sizeof(struct spool_rows),
                            &s->records);
 }

@@ -42,12 +42,13 @@ static void free_table(void *table)
     profile_streams_free(table);
 }
 
-static bool place(void *table, uint32_t at, struct table_place *out)
+static bool site(void *table, uint32_t at, struct profile_site *out)
 {
     struct profile_streams *s = table;
     if (at >= s->count)
         return false;
-    *out = (struct table_place){&s->list[at].image, &s->list[at].process, s->list[at].offset};
+    struct profile_stream *a = &s->list[at];
+    *out = (struct profile_site){SITE_ACCESS, 1, {{&a->image, &a->process, a->offset}}};
     return true;
 }
 
@@ -171,7 +172,7 @@ static bool add_stream(struct counts_process *q, const struct spool_thing *t,
         stream.strides[i] = s->strides[i];
         stream.times[i] = s->times[i];
     }
-    return profile_streams_add(q->to->tables[TABLE_STREAMS], &stream);
+    return profile_streams_add(observed_table(q->profile, TABLE_STREAMS), &stream);
 }
 
 static bool stream_row(void *data, uint32_t id, const void *row)
@@ -193,11 +194,11 @@ static bool stream_row(void *data, uint32_t id, const void *row)
 static bool add_process(struct counts_process *q)
 {
     const uint32_t *list = &q->record->tables[TABLE_STREAMS];
-    struct profile_streams *s = q->to->tables[TABLE_STREAMS];
+    struct profile_streams *s = observed_table(q->profile, TABLE_STREAMS);
     if (!__atomic_load_n(list, __ATOMIC_ACQUIRE))
         return true;
-    if (!s)
-        q->to->tables[TABLE_STREAMS] = s = profile_streams_new();
+    if (!s && (s = profile_streams_new()))
+        profile_observe(q->profile, OBSERVED_TABLES + TABLE_STREAMS, s);
     return s && spool_rows_read(q->r->view, list, STREAM_LAYOUT, &q->r->table_bytes, stream_row, q,
                                 &s->missed);
 }
@@ -205,7 +206,7 @@ static bool add_process(struct counts_process *q)
 const struct profile_table table_streams = {
     .read = add_process,
     .free = free_table,
-    .place = place,
+    .site = site,
     .append = append,
     .settle = settle,
 };
@@ -216,7 +217,7 @@ PROFILE_PLACE_FIRST(struct profile_stream);
 
 static bool section_needed(const struct profile *p)
 {
-    return p->counts && p->counts->tables[TABLE_STREAMS];
+    return observed_table(p, TABLE_STREAMS);
 }
 
 /* Columns of plain numbers, in the order of the file. */
@@ -231,7 +232,7 @@ static bool section_needed(const struct profile *p)
 
 static void section_put(struct buf *b, const struct encoder *x)
 {
-    const struct profile_streams *s = x->p->counts->tables[TABLE_STREAMS];
+    const struct profile_streams *s = observed_table(x->p, TABLE_STREAMS);
     const struct profile_stream *at = s->list;
     uint32_t n = s->count;
     buf_put_uleb(b, s->missed);
@@ -252,7 +253,7 @@ static void section_put(struct buf *b, const struct encoder *x)
 
 static bool section_check(const struct profile *p, struct err *e)
 {
-    const struct profile_streams *s = p->counts->tables[TABLE_STREAMS];
+    const struct profile_streams *s = observed_table(p, TABLE_STREAMS);
     for (uint32_t i = 0; i < s->count; i++)
         if (!places_good(p, &s->list[i], i ? &s->list[i - 1] : NULL))
             return err_set(e, ERR_INTERNAL,
@@ -279,7 +280,9 @@ static void get_columns(struct decoder *d, struct cursor *c, struct profile_stre
 
 static void section_get(struct decoder *d, struct cursor *c)
 {
-    struct profile_streams *s = d->p->counts->tables[TABLE_STREAMS] = profile_streams_new();
+    struct profile_streams *s = profile_streams_new();
+    if (s)
+        profile_observe(d->p, OBSERVED_TABLES + TABLE_STREAMS, s);
     if (!s) {
         read_no_memory(c);
         return;

@@ -12,14 +12,9 @@ TOOLS_TABLE(TABLE_DECLARED) TOOLS_HOTLIST(TABLE_DECLARED)
 const struct profile_table *const profile_tables[TABLE_COUNT + 1] = {TOOLS_TABLE(TABLE)
                                                                          TOOLS_HOTLIST(TABLE)};
 
-bool table_places(const struct profile_counts *c, table_visitor *visit, void *data)
+#define KEEPER(id, name, ...) [TABLE_##id] = TOOL_##id,
+uint32_t table_tool(uint32_t table)
 {
-    for (unsigned i = 0; profile_tables[i]; i++) {
-        const struct profile_table *t = profile_tables[i];
-        struct table_place place;
-        for (uint32_t at = 0; c->tables[i] && t->place && t->place(c->tables[i], at, &place); at++)
-            if (!visit(data, &place))
-                return false;
-    }
-    return true;
+    static const uint32_t tools[TABLE_COUNT] = {TOOLS_TABLE(KEEPER) TOOLS_HOTLIST(KEEPER)};
+    return tools[table];
 }

@@ -1,13 +1,13 @@
 /* Tables: what a tool keeps that counters cannot hold, as the collector has it. One row a tool,
- * made from the list of tools (sigsafe/tools.h); the table itself is the tool's own structure, in
- * struct profile_counts.tables.
+ * made from the list of tools (sigsafe/tools.h); the table itself is the tool's own structure, an
+ * observation of the profile's (observations.h).
  *
  *     spool ──begin, window, counter, read──> table ──settle──> file (kind_NAME, kind/kind.h)
  *                                               ^
  *                                            append, from another profile's
  *
  * Context: ordinary code. The spool is hostile (spool_counts.h).
- * Ownership: struct profile_counts owns its tables. */
+ * Ownership: the profile owns its tables. */
 #ifndef PENUMBRA_PROFILE_TABLE_TABLE_H
 #define PENUMBRA_PROFILE_TABLE_TABLE_H
 
@@ -19,12 +19,6 @@ struct table_counter {
     const uint64_t *words;
     uint32_t count;                  /* words of each counter */
     const struct spool_thing *thing; /* what is counted; NULL: not known */
-};
-
-/* Where something in the table is: to be renumbered, or named. */
-struct table_place {
-    uint32_t *image, *process; /* as in struct profile_block */
-    uint64_t offset;
 };
 
 /* How what is appended has to be renumbered. */
@@ -46,8 +40,10 @@ struct profile_table {
     void (*end)(struct counts_process *q);
 
     void (*free)(void *table);
+    /* The table is a sample although all of the run was observed. */
+    bool (*sampled)(const void *table);
     /* False: there are no more. Images are session numbers until all of the spool has been read. */
-    bool (*place)(void *table, uint32_t at, struct table_place *out);
+    bool (*site)(void *table, uint32_t at, struct profile_site *out);
     /* Adds all of `from`; *into is NULL at first. False without memory. */
     bool (*append)(void **into, const void *from, const struct table_append *how);
     /* Sorts it, and makes one of what is equal; block i has become new_index[i]. False without
@@ -58,8 +54,7 @@ struct profile_table {
 /* By enum tool_table (sigsafe/tools.h), and NULL behind the last. */
 extern const struct profile_table *const profile_tables[];
 
-/* Calls visit() with each place of the tables, until it returns false; returns what it returned. */
-typedef bool table_visitor(void *data, const struct table_place *place);
-bool table_places(const struct profile_counts *c, table_visitor *visit, void *data);
+/* The tool that keeps it: enum tool_kind. */
+uint32_t table_tool(uint32_t table);
 
 #endif

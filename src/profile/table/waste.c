@@ -66,36 +66,38 @@ static void free_table(void *table)
     profile_waste_free(table);
 }
 
-static void pair_place(struct profile_waste_pair *p, bool other, struct table_place *out)
+static bool sampled(const void *table)
 {
-    *out = other ? (struct table_place){&p->to_image, &p->to_process, p->to}
-                 : (struct table_place){&p->image, &p->process, p->offset};
+    return ((const struct profile_waste *)table)->sums.windows != 0;
 }
 
-/* First the sites, then each pair's access in vain and the other one; so with paths; then calls. */
-static bool place(void *table, uint32_t at, struct table_place *out)
+static bool pair_site(struct profile_waste_pair *p, struct profile_site *out)
+{
+    *out = (struct profile_site){
+        SITE_PAIR, 2, {{&p->image, &p->process, p->offset}, {&p->to_image, &p->to_process, p->to}}};
+    return true;
+}
+
+/* Accesses, pairs, pairs with call paths, then the calls of these. */
+static bool site(void *table, uint32_t at, struct profile_site *out)
 {
     struct profile_waste *w = table;
     if (at < w->site_count) {
         struct profile_waste_site *s = &w->sites[at];
-        *out = (struct table_place){&s->image, &s->process, s->offset};
+        *out = (struct profile_site){SITE_ACCESS, 1, {{&s->image, &s->process, s->offset}}};
         return true;
     }
     at -= w->site_count;
-    if (at / 2 < w->pair_count) {
-        pair_place(&w->pairs[at / 2], at % 2, out);
-        return true;
-    }
-    at -= 2 * w->pair_count;
-    if (at / 2 < w->paths.count) {
-        pair_place(&w->paths.list[at / 2].pair, at % 2, out);
-        return true;
-    }
-    at -= 2 * w->paths.count;
+    if (at < w->pair_count)
+        return pair_site(&w->pairs[at], out);
+    at -= w->pair_count;
+    if (at < w->paths.count)
+        return pair_site(&w->paths.list[at].pair, out);
+    at -= w->paths.count;
     if (at >= w->paths.call_count)
         return false;
     struct profile_waste_call *c = &w->paths.calls[at];
-    *out = (struct table_place){&c->image, &c->process, c->offset};
+    *out = (struct profile_site){SITE_CALL, 1, {{&c->image, &c->process, c->offset}}};
     return true;
 }
 
@@ -252,7 +254,7 @@ static bool add_pairs(struct counts_process *q, uint32_t id, const struct spool_
     struct profile_waste_pair pair;
     for (unsigned i = 0; i < WASTE_PAIRS && row->pairs[i].with; i++)
         if (waste_pair_make(q, id, &row->pairs[i], &pair) &&
-            !profile_waste_add_pair(q->to->tables[TABLE_WASTE], &pair))
+            !profile_waste_add_pair(observed_table(q->profile, TABLE_WASTE), &pair))
             return false;
     return true;
 }
@@ -274,7 +276,7 @@ static bool add_instructions(struct counts_process *q, uint64_t count)
 static bool waste_row(void *data, uint32_t id, const void *at)
 {
     struct counts_process *q = data;
-    struct profile_waste *w = q->to->tables[TABLE_WASTE];
+    struct profile_waste *w = observed_table(q->profile, TABLE_WASTE);
     struct spool_waste row = *(const struct spool_waste *)at;
     struct spool_thing thing;
     uint64_t any = row.pairs[0].with;
@@ -304,11 +306,11 @@ static bool waste_row(void *data, uint32_t id, const void *at)
 static bool add_process(struct counts_process *q)
 {
     const uint32_t *list = &q->record->tables[TABLE_WASTE];
-    struct profile_waste *w = q->to->tables[TABLE_WASTE];
+    struct profile_waste *w = observed_table(q->profile, TABLE_WASTE);
     if (!__atomic_load_n(list, __ATOMIC_ACQUIRE))
         return true;
-    if (!w)
-        q->to->tables[TABLE_WASTE] = w = profile_waste_new();
+    if (!w && (w = profile_waste_new()))
+        profile_observe(q->profile, OBSERVED_TABLES + TABLE_WASTE, w);
     return w &&
            spool_rows_read(q->r->view, list, WASTE_LAYOUT, &q->r->table_bytes, waste_row, q,
                            &w->missed) &&
@@ -318,7 +320,8 @@ static bool add_process(struct counts_process *q)
 const struct profile_table table_waste = {
     .read = add_process,
     .free = free_table,
-    .place = place,
+    .sampled = sampled,
+    .site = site,
     .append = append,
     .settle = settle,
 };
@@ -330,7 +333,7 @@ PROFILE_PLACE_FIRST(struct profile_waste_pair);
 
 static bool section_needed(const struct profile *p)
 {
-    return p->counts && p->counts->tables[TABLE_WASTE];
+    return observed_table(p, TABLE_WASTE);
 }
 
 /* Columns of plain numbers, in the order of the file. */
@@ -373,7 +376,7 @@ bool waste_pairs_good(const struct profile *p, const void *first, uint32_t n, si
 
 static void section_put(struct buf *b, const struct encoder *x)
 {
-    const struct profile_waste *w = x->p->counts->tables[TABLE_WASTE];
+    const struct profile_waste *w = observed_table(x->p, TABLE_WASTE);
     uint32_t n = w->site_count, m = w->pair_count;
     buf_put_uleb(b, w->missed);
 #define PUT(name) buf_put_uleb(b, w->sums.name);
@@ -396,7 +399,7 @@ static void section_put(struct buf *b, const struct encoder *x)
 
 static bool section_check(const struct profile *p, struct err *e)
 {
-    const struct profile_waste *w = p->counts->tables[TABLE_WASTE];
+    const struct profile_waste *w = observed_table(p, TABLE_WASTE);
     bool good = true;
     for (uint32_t i = 0; good && i < w->site_count; i++)
         good = places_good(p, &w->sites[i], i ? &w->sites[i - 1] : NULL);
@@ -441,7 +444,9 @@ void waste_pairs_get(struct decoder *d, struct cursor *c, void *first, uint32_t 
 
 static void section_get(struct decoder *d, struct cursor *c)
 {
-    struct profile_waste *w = d->p->counts->tables[TABLE_WASTE] = profile_waste_new();
+    struct profile_waste *w = profile_waste_new();
+    if (w)
+        profile_observe(d->p, OBSERVED_TABLES + TABLE_WASTE, w);
     if (!w) {
         read_no_memory(c);
         return;

@@ -15,25 +15,27 @@
 enum { FIELD = 10, ROWS = 20, STRETCHES = 12, FUNCTIONS = 8, WIDTH = 18 };
 
 /* A path's instructions, from its first block to its last. */
-static uint64_t path_instructions(const struct profile_counts *c, const struct profile_path *path)
+static uint64_t path_instructions(const struct profile *of, const struct profile_path *path)
 {
+    const struct profile_block *blocks = observed_code(of)->blocks;
+    const uint32_t *sequence = profile_paths_of(of)->sequence + path->first;
     uint64_t sum = 0;
     for (uint32_t i = 0; i < path->length; i++)
-        sum += c->blocks[profile_paths_of(c)->sequence[path->first + i]].instructions;
+        sum += blocks[sequence[i]].instructions;
     return sum;
 }
 
 /* Indexes of the paths by instructions executed on them, most first: to free(); NULL without
  * memory. *all: instructions of all paths, dropped and cut ones included. */
-static uint32_t *paths_order(const struct profile_counts *c, uint64_t *all)
+static uint32_t *paths_order(const struct profile *of, uint64_t *all)
 {
-    const struct profile_paths *p = profile_paths_of(c);
+    const struct profile_paths *p = profile_paths_of(of);
     uint32_t *order = calloc((size_t)p->count + 1, sizeof *order);
     struct ranked *list = calloc((size_t)p->count + 1, sizeof *list);
     *all = add_saturated(p->dropped_instructions, p->cut_instructions);
     for (uint32_t i = 0; list && i < p->count; i++) {
         list[i] = (struct ranked){
-            multiply_saturated(p->paths[i].count, path_instructions(c, &p->paths[i])), i};
+            multiply_saturated(p->paths[i].count, path_instructions(of, &p->paths[i])), i};
         *all = add_saturated(*all, list[i].value);
     }
     if (list)
@@ -48,16 +50,16 @@ static uint32_t *paths_order(const struct profile_counts *c, uint64_t *all)
     return order;
 }
 
-static uint64_t executed(const struct profile_counts *c, const struct profile_path *path)
+static uint64_t executed(const struct profile *of, const struct profile_path *path)
 {
-    return multiply_saturated(path->count, path_instructions(c, path));
+    return multiply_saturated(path->count, path_instructions(of, path));
 }
 
 /* Where a block of a path is. frames[count - 1] is the function, frames[0] the innermost
  * inlined. */
 static struct symbol_location location(const struct view *v, uint32_t block)
 {
-    const struct profile_block *b = &v->profile->counts->blocks[block];
+    const struct profile_block *b = &observed_code(v->profile)->blocks[block];
     return symbols_find(v->symbols, &v->profile->processes[b->process], b->image, b->offset);
 }
 
@@ -97,7 +99,7 @@ struct stretch {
 static struct stretch stretch_at(const struct view *v, const struct profile_path *path,
                                  uint32_t from)
 {
-    const uint32_t *blocks = profile_paths_of(v->profile->counts)->sequence;
+    const uint32_t *blocks = profile_paths_of(v->profile)->sequence;
     const char *function = function_of(v, blocks[from]);
     uint32_t to = from + 1;
     while (to < path->first + path->length && !strcmp(function_of(v, blocks[to]), function))
@@ -109,7 +111,7 @@ static struct stretch stretch_at(const struct view *v, const struct profile_path
 static void write_functions(FILE *out, const struct view *v, const struct report_style *style,
                             const struct profile_path *path)
 {
-    const uint32_t *blocks = profile_paths_of(v->profile->counts)->sequence;
+    const uint32_t *blocks = profile_paths_of(v->profile)->sequence;
     uint32_t end = path->first + path->length, written = 0;
     for (uint32_t at = path->first; at < end; at = stretch_at(v, path, at).to, written++) {
         if (written == FUNCTIONS) {
@@ -124,7 +126,7 @@ static void write_functions(FILE *out, const struct view *v, const struct report
 /* The lines of a stretch: from the function's own file, those of inlined code in their place. */
 static void write_lines(FILE *out, const struct view *v, struct stretch s)
 {
-    const uint32_t *blocks = profile_paths_of(v->profile->counts)->sequence;
+    const uint32_t *blocks = profile_paths_of(v->profile)->sequence;
     const char *file = "";
     uint32_t last = 0, written = 0;
     for (uint32_t i = s.from; i < s.to; i++) {
@@ -151,17 +153,18 @@ static void write_lines(FILE *out, const struct view *v, struct stretch s)
 static void write_stretches(FILE *out, const struct view *v, const struct report_style *style,
                             const struct profile_path *path)
 {
-    const struct profile_counts *c = v->profile->counts;
+    const struct profile_counts *c = observed_code(v->profile);
+    const uint32_t *blocks = profile_paths_of(v->profile)->sequence;
     uint32_t end = path->first + path->length, written = 0;
     for (uint32_t at = path->first; at < end; written++) {
         struct stretch s = stretch_at(v, path, at);
-        const struct profile_block *b = &c->blocks[profile_paths_of(c)->sequence[at]];
+        const struct profile_block *b = &c->blocks[blocks[at]];
         if (written == STRETCHES) {
             fprintf(out, "%*s.. %" PRIu32 " more blocks\n", FIELD, "", end - at);
             return;
         }
         fprintf(out, "%*s", FIELD, "");
-        text_function(out, style, function_of(v, profile_paths_of(c)->sequence[at]), 40);
+        text_function(out, style, function_of(v, blocks[at]), 40);
         text_colour(out, style, TEXT_DIM);
         fprintf(out, "  %" PRIu32 " block%s, ", s.to - s.from, s.to - s.from == 1 ? "" : "s");
         text_name(out, symbols_place_name(v->symbols, b->image, b->offset), 0);
@@ -181,7 +184,7 @@ static void write_path(FILE *out, const struct view *v, const struct report_styl
     fprintf(out, "%7.2f%%", share);
     text_colour(out, style, TEXT_PLAIN);
     fprintf(out, "  %*s  %8" PRIu64 "  ", WIDTH, text_count(number, path->count),
-            path_instructions(v->profile->counts, path));
+            path_instructions(v->profile, path));
     write_functions(out, v, style, path);
     fputc('\n', out);
     write_stretches(out, v, style, path);
@@ -191,7 +194,6 @@ static void write_path(FILE *out, const struct view *v, const struct report_styl
 static bool text(FILE *out, const struct view *v, const void *table,
                  const struct report_style *style, struct err *e)
 {
-    const struct profile_counts *c = v->profile->counts;
     const struct profile_paths *p = table;
     uint64_t all;
     uint32_t rows = 0, limit = style->limit && style->limit < ROWS ? style->limit : ROWS;
@@ -199,7 +201,7 @@ static bool text(FILE *out, const struct view *v, const void *table,
         fputs("no paths were counted (record --exact --tool paths, or --carrier burst)\n", out);
         return true;
     }
-    uint32_t *order = paths_order(c, &all);
+    uint32_t *order = paths_order(v->profile, &all);
     if (!order)
         return err_set(e, ERR_INTERNAL, "cannot order the paths: out of memory");
     text_colour(out, style, TEXT_DIM);
@@ -209,7 +211,7 @@ static bool text(FILE *out, const struct view *v, const void *table,
     fputc('\n', out);
     for (; rows < p->count && rows < limit; rows++) {
         const struct profile_path *path = &p->paths[order[rows]];
-        double share = text_share(executed(c, path), all);
+        double share = text_share(executed(v->profile, path), all);
         if (share < style->min)
             break;
         write_path(out, v, style, path, share);
@@ -224,11 +226,12 @@ static bool text(FILE *out, const struct view *v, const void *table,
 
 static void json_blocks(struct json *j, const struct view *v, const struct profile_path *path)
 {
-    const struct profile_counts *c = v->profile->counts;
+    const struct profile_counts *c = observed_code(v->profile);
+    const uint32_t *blocks = profile_paths_of(v->profile)->sequence + path->first;
     json_key(j, "blocks");
     json_open(j, '[');
     for (uint32_t i = 0; i < path->length; i++) {
-        const struct profile_block *b = &c->blocks[profile_paths_of(c)->sequence[path->first + i]];
+        const struct profile_block *b = &c->blocks[blocks[i]];
         struct buf place = {0};
         buf_printf(&place, "%s+0x%" PRIx64, symbols_place_name(v->symbols, b->image, b->offset),
                    b->offset);
@@ -242,13 +245,13 @@ static void json_blocks(struct json *j, const struct view *v, const struct profi
     json_key(j, "bytes");
     json_open(j, '[');
     for (uint32_t i = 0; i < path->length; i++)
-        json_u64(j, c->blocks[profile_paths_of(c)->sequence[path->first + i]].bytes);
+        json_u64(j, c->blocks[blocks[i]].bytes);
     json_close(j, ']');
 }
 
 static void json_lines(struct json *j, const struct view *v, const struct profile_path *path)
 {
-    const uint32_t *blocks = profile_paths_of(v->profile->counts)->sequence;
+    const uint32_t *blocks = profile_paths_of(v->profile)->sequence;
     struct symbol_frame last = {.file = ""};
     json_key(j, "lines");
     json_open(j, '[');
@@ -269,16 +272,16 @@ static void json_lines(struct json *j, const struct view *v, const struct profil
 static void json_path(struct json *j, const struct view *v, const struct profile_path *path,
                       uint64_t all)
 {
-    const struct profile_counts *c = v->profile->counts;
+    const uint32_t *blocks = profile_paths_of(v->profile)->sequence;
     json_open(j, '{');
     json_key_u64(j, "count", path->count);
-    json_key_double(j, "share", text_share(executed(c, path), all));
-    json_key_u64(j, "instructions", path_instructions(c, path));
+    json_key_double(j, "share", text_share(executed(v->profile, path), all));
+    json_key_u64(j, "instructions", path_instructions(v->profile, path));
     json_blocks(j, v, path);
     json_key(j, "functions");
     json_open(j, '[');
     for (uint32_t at = path->first; at < path->first + path->length;) {
-        json_string(j, function_of(v, profile_paths_of(c)->sequence[at]));
+        json_string(j, function_of(v, blocks[at]));
         at = stretch_at(v, path, at).to;
     }
     json_close(j, ']');
@@ -292,7 +295,7 @@ static void json(struct json *j, const struct view *v, const void *table, uint32
     static const struct profile_paths none;
     const struct profile_paths *p = table ? table : &none;
     uint64_t all = 0;
-    uint32_t *order = table ? paths_order(v->profile->counts, &all) : NULL;
+    uint32_t *order = table ? paths_order(v->profile, &all) : NULL;
     uint32_t rows = limit && limit < p->count ? limit : p->count;
     j->out->failed |= table && !order;
     json_key(j, "path_totals");

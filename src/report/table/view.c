@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#include "sigsafe/tools.h"
+#include "profile/table/table.h"
 
 #define VIEW_DECLARED(id, name, ...) extern const struct table_view view_##name;
 TOOLS_TABLE(VIEW_DECLARED)
@@ -11,18 +11,14 @@ TOOLS_TABLE(VIEW_DECLARED)
 #define VIEW(id, name, ...) [TABLE_##id] = &view_##name,
 const struct table_view *const table_views[TABLE_COUNT] = {TOOLS_TABLE(VIEW)};
 
-#define KEEPER(id, name, ...) [TABLE_##id] = TOOL_##id,
-static const enum tool_kind keepers[TABLE_COUNT] = {TOOLS_TABLE(KEEPER) TOOLS_HOTLIST(KEEPER)};
-
 const struct tool_about *table_keeper(unsigned table)
 {
-    return tool_about(keepers[table]);
+    return tool_about(table_tool(table));
 }
 
 const void *table_of(const struct view *v, unsigned table)
 {
-    const struct profile_counts *c = v->profile->counts;
-    return c ? c->tables[table] : NULL;
+    return observed_table(v->profile, table);
 }
 
 void tables_header(FILE *out, const struct view *v, const struct report_style *style)
@@ -34,10 +30,10 @@ void tables_header(FILE *out, const struct view *v, const struct report_style *s
 
 void tables_json(struct json *j, const struct view *v, uint32_t limit)
 {
-    const struct profile_counts *c = v->profile->counts;
+    const struct profile_counts *c = observed_code(v->profile);
     for (unsigned i = 0; c && i < TABLE_COUNT; i++)
-        if (table_views[i] && (c->tables[i] || c->tools >> keepers[i] & 1))
-            table_views[i]->json(j, v, c->tables[i], limit);
+        if (table_views[i] && (table_of(v, i) || c->tools >> table_tool(i) & 1))
+            table_views[i]->json(j, v, table_of(v, i), limit);
 }
 
 void tables_at(FILE *out, const struct view *v, uint32_t image, uint64_t offset, int indent)

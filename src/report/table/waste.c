@@ -50,11 +50,19 @@ static double error_of(double n, double x, double xx, double xn, double nn, doub
     return 1.96 * sqrt(variance) * 100 * (part < 1 ? part : 1);
 }
 
+/* Without a table it is as the code was. */
+static const struct profile_observation *observed_as(const struct view *v)
+{
+    const struct observations *all = &v->profile->observations;
+    const struct profile_observation *waste = observation_of(all, OBSERVED_TABLES + TABLE_WASTE);
+    return waste ? waste : observation_of(all, OBSERVED_CODE);
+}
+
 /* What was seen in windows counts for more than itself if not all lines were looked at. */
 static double sampled_part(const struct view *v, const struct waste_sums *s, uint64_t seen,
                            uint64_t all)
 {
-    bool whole = v->profile->counts->carried == CARRIER_EXACT;
+    bool whole = observed_as(v)->carrier == CARRIER_EXACT;
     unsigned weight = whole ? WASTE_RUN_WEIGHT : WASTE_WEIGHT;
     return !s->windows || !all ? 0 : (double)seen * weight / (double)all;
 }
@@ -62,7 +70,7 @@ static double sampled_part(const struct view *v, const struct waste_sums *s, uin
 static void shares_make(const struct view *v, const struct profile_waste *w,
                         struct share out[SHARES])
 {
-    bool all = v->profile->counts->carried == CARRIER_EXACT && !w->sums.windows;
+    bool all = observed_as(v)->how == OBSERVED_EXACT;
     struct waste_figures f = sum(w);
     const struct waste_sums *s = &w->sums;
     double windows = (double)s->windows, stores = (double)s->seen_stores,

@@ -54,7 +54,7 @@ static void set_thread(struct profile *p)
 static void add(struct profile *p, const char *what)
 {
     struct profile_thread *t = &p->threads[0];
-    struct profile_counts *c = p->counts;
+    struct profile_counts *c = observed_code(p);
     uint64_t v[4] = {0};
     char name[64];
     int n = sscanf(what + 1, ":%" SCNx64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64, &v[0], &v[1], &v[2],
@@ -108,14 +108,15 @@ int main(int argc, char **argv)
     set_thread(p);
     if (!sampled) {
         p->metrics[0].how = METRIC_EXACT;
-        p->counts = profile_counts_new("exact", calls ? "calls" : "edges");
-        p->counts->blocks = calloc(MOST, sizeof *p->counts->blocks);
-        p->counts->edges = calloc(MOST, sizeof *p->counts->edges);
+        struct profile_counts *c = profile_counts_new("exact", calls ? "calls" : "edges");
+        c->blocks = calloc(MOST, sizeof *c->blocks);
+        c->edges = calloc(MOST, sizeof *c->edges);
+        profile_observe(p, OBSERVED_CODE, c);
     }
     for (int i = 4; i < argc; i++)
         add(p, argv[i]);
-    if (p->counts)
-        profile_counts_settle(p->counts);
+    if (observed_code(p))
+        profile_counts_settle(p);
     bool ok = profile_write(p, argv[1], &e);
     if (!ok)
         fprintf(stderr, "%s\n", e.message);

@@ -119,6 +119,9 @@ def values():
     expect(both["path_totals"] == alone["path_totals"], (both["path_totals"], alone["path_totals"]))
     expect(both["values"]["instructions"] > 0 and both["tool"] == "edges,paths,values",
            both["tool"])
+    listed = {o["kind"]: (o["tool"], o["how"]) for o in both["observations"]}
+    expect(listed == {"code": ("edges,paths,values", "exact"), "paths": ("paths", "exact"),
+                      "values": ("values", "exact")}, listed)
     seen = max(i["observed"] for i in both["instructions"] if i["image"] == os.path.basename(KNOWN))
     expect(1990 <= seen <= 2000, seen)
 
@@ -147,7 +150,9 @@ def accesses_agree(report):
 
 def bursts():
     options = ("--carrier", "burst", "--length", "5000", "-F", "997")
-    agree(record([KNOWN, "diamond", "100000000"], "blocks,paths", options).report)
+    report = record([KNOWN, "diamond", "100000000"], "blocks,paths", options).report
+    agree(report)
+    expect({o["how"] for o in report["observations"]} == {"sampled"}, report["observations"])
     accesses_agree(record([STRIDES, "10000000"], "blocks,streams", options).report)
 
 

@@ -20,8 +20,8 @@ enum { SIZE = 8 << 20 };
 
 static uint64_t count_at(const struct profile *p, const char *path, uint64_t offset)
 {
-    for (uint32_t i = 0; i < p->counts->block_count; i++) {
-        const struct profile_block *b = &p->counts->blocks[i];
+    for (uint32_t i = 0; i < observed_code(p)->block_count; i++) {
+        const struct profile_block *b = &observed_code(p)->blocks[i];
         if (b->offset == offset && b->image < p->image_count &&
             strcmp(p->images[b->image].path, path) == 0)
             return b->count;
@@ -66,25 +66,25 @@ static void counters_become_blocks_and_edges(void **state)
     w.base[3] = 6; /* the edge of that block */
     struct profile *p = read_spool(&s, &damage);
     assert_int_equal(damage, 0);
-    assert_string_equal(p->counts->carrier, "exact");
+    assert_string_equal(observed_code(p)->carrier, "exact");
     assert_true(profile_is_exact(p));
-    assert_string_equal(p->counts->tool, "edges");
+    assert_string_equal(observed_code(p)->tool, "edges");
     assert_string_equal(p->metrics[0].trigger, "instructions");
     assert_string_equal(p->metrics[0].unit, "events");
     assert_int_equal(p->metrics[0].period, 1);
-    assert_int_equal(p->counts->block_count, 2);
+    assert_int_equal(observed_code(p)->block_count, 2);
     assert_int_equal(count_at(p, "/lib/one.so", 0x1000), 5);
     assert_int_equal(count_at(p, "/lib/two.so", 0x1010), 7);
-    assert_true(p->counts->counted);
-    assert_int_equal(p->counts->instructions, 12 * 4);
-    assert_true(p->counts->classified);
-    assert_int_equal(p->counts->classes[CLASS_MOVE], 36);
-    assert_int_equal(p->counts->classes[CLASS_BRANCH], 12);
-    assert_int_equal(p->counts->stopped[STOP_RSEQ], 2);
-    assert_int_equal(p->counts->edge_count, 1);
-    assert_int_equal(p->counts->edges[0].from, 0x1019);
-    assert_int_equal(p->counts->edges[0].to, 0x1050);
-    assert_int_equal(p->counts->edges[0].count, 6);
+    assert_true(observed_code(p)->counted);
+    assert_int_equal(observed_code(p)->instructions, 12 * 4);
+    assert_true(observed_code(p)->classified);
+    assert_int_equal(observed_code(p)->classes[CLASS_MOVE], 36);
+    assert_int_equal(observed_code(p)->classes[CLASS_BRANCH], 12);
+    assert_int_equal(observed_code(p)->stopped[STOP_RSEQ], 2);
+    assert_int_equal(observed_code(p)->edge_count, 1);
+    assert_int_equal(observed_code(p)->edges[0].from, 0x1019);
+    assert_int_equal(observed_code(p)->edges[0].to, 0x1050);
+    assert_int_equal(observed_code(p)->edges[0].count, 6);
     profile_free(p);
     release(&s, &w);
 }
@@ -143,7 +143,7 @@ static void a_thread_without_rows_is_sound(void **state)
     struct profile *p = read_spool(&s, &damage);
     assert_int_equal(damage, 0);
     assert_int_equal(count_at(p, "/lib/one.so", 0x1000), 42);
-    assert_int_equal(p->values->hotlist_count, 2 * 20); /* and what copies them */
+    assert_int_equal(observed_values(p)->hotlist_count, 2 * 20); /* and what copies them */
     profile_free(p);
     munmap(space, COUNTS_PIECE * sizeof *space);
     release(&s, &w);
@@ -235,7 +235,7 @@ static void counters_without_a_record_are_damage(void **state)
     w.base[2] = UINT64_MAX;       /* impossible */
     struct profile *p = read_spool(&s, &damage);
     assert_int_equal(damage, 2);
-    assert_int_equal(p->counts->block_count, 1);
+    assert_int_equal(observed_code(p)->block_count, 1);
     profile_free(p);
     release(&s, &w);
 }
@@ -265,19 +265,19 @@ static void paths_become_sequences_of_blocks(void **state)
     other.record->cut_instructions = 7;
     uint64_t damage = 1;
     struct profile *p = read_spool(&s, &damage);
-    const struct profile_paths *paths = p->counts->tables[TABLE_PATHS];
+    const struct profile_paths *paths = observed_table(p, TABLE_PATHS);
     assert_int_equal(damage, 0);
     assert_int_equal(paths->count, 2);
     assert_int_equal(paths->paths[0].count, 11);
     assert_int_equal(paths->paths[0].length, 3);
     assert_int_equal(paths->paths[1].count, 1);
-    assert_int_equal(p->counts->blocks[paths->sequence[0]].offset, 0x1000);
-    assert_int_equal(p->counts->blocks[paths->sequence[2]].offset, 0x1010);
+    assert_int_equal(observed_code(p)->blocks[paths->sequence[0]].offset, 0x1000);
+    assert_int_equal(observed_code(p)->blocks[paths->sequence[2]].offset, 0x1010);
     assert_int_equal(paths->sequence[3], paths->sequence[1]);
     assert_int_equal(count_at(p, "/lib/one.so", 0x1000), 11);
     assert_int_equal(count_at(p, "/lib/two.so", 0x1010), 23);
-    assert_int_equal(p->counts->instructions, 34 * 4 + 107);
-    assert_int_equal(p->counts->classes[CLASS_BRANCH], 34);
+    assert_int_equal(observed_code(p)->instructions, 34 * 4 + 107);
+    assert_int_equal(observed_code(p)->classes[CLASS_BRANCH], 34);
     assert_int_equal(profile_paths_executions(paths), 17);
     assert_int_equal(paths->cut, 2);
     profile_free(p);
@@ -305,7 +305,7 @@ static void paths_of_no_blocks_are_damage(void **state)
     uint64_t damage = 0;
     struct profile *p = read_spool(&s, &damage);
     assert_int_equal(damage, 4);
-    assert_int_equal(profile_paths_of(p->counts)->count, 1);
+    assert_int_equal(profile_paths_of(p)->count, 1);
     profile_free(p);
     store.table->capacity = SIZE / 2 / sizeof(struct spool_path);
     store.table->entries = SPOOL_HEADER_SIZE / SPOOL_UNIT;
@@ -365,19 +365,20 @@ static void merging_adds_what_is_the_same(void **state)
     struct err e = {0};
     struct profile *a = sample_profile(1, 10, 4), *b = sample_profile(1, 10, 4);
     uint32_t shared = 0, jit = 0;
-    for (uint32_t i = 0; i < a->counts->block_count; i++)
-        *(a->counts->blocks[i].image == PROFILE_IMAGE_NONE ? &jit : &shared) += 1;
-    uint64_t first = a->counts->blocks[a->counts->block_count - 1].count;
+    for (uint32_t i = 0; i < observed_code(a)->block_count; i++)
+        *(observed_code(a)->blocks[i].image == PROFILE_IMAGE_NONE ? &jit : &shared) += 1;
+    uint64_t first = observed_code(a)->blocks[observed_code(a)->block_count - 1].count;
     assert_true(shared && jit && first);
     assert_true(profile_merge(a, b, &e));
-    assert_int_equal(a->counts->block_count, shared + 2 * jit);
-    assert_int_equal(a->counts->blocks[a->counts->block_count - 1].count, 2 * first);
-    assert_int_equal(a->counts->instructions, UINT64_C(1) << 51);
-    assert_int_equal(a->counts->stopped[STOP_RSEQ], 2 * b->counts->stopped[STOP_RSEQ]);
-    assert_int_equal(a->counts->native_ns, 2 * 77777777);
-    b->counts->native_ns = 0;
+    assert_int_equal(observed_code(a)->block_count, shared + 2 * jit);
+    assert_int_equal(observed_code(a)->blocks[observed_code(a)->block_count - 1].count, 2 * first);
+    assert_int_equal(observed_code(a)->instructions, UINT64_C(1) << 51);
+    assert_int_equal(observed_code(a)->stopped[STOP_RSEQ],
+                     2 * observed_code(b)->stopped[STOP_RSEQ]);
+    assert_int_equal(observed_code(a)->native_ns, 2 * 77777777);
+    observed_code(b)->native_ns = 0;
     assert_true(profile_merge(a, b, &e));
-    assert_int_equal(a->counts->native_ns, 0);
+    assert_int_equal(observed_code(a)->native_ns, 0);
     profile_free(a);
     profile_free(b);
 }
@@ -387,14 +388,13 @@ static void different_tools_do_not_merge(void **state)
     (void)state;
     struct err e = {0}, other = {0}, third = {0};
     struct profile *a = sample_profile(1, 10, 4), *b = sample_profile(1, 10, 5);
-    free(b->counts->tool);
-    b->counts->tool = strdup("blocks");
+    free(observed_code(b)->tool);
+    observed_code(b)->tool = strdup("blocks");
     assert_false(profile_merge(a, b, &e));
     assert_int_equal(e.code, ERR_USAGE);
     assert_non_null(strstr(e.message, "exact with tool edges"));
     assert_non_null(strstr(e.message, "exact with tool blocks"));
-    profile_counts_free(b->counts);
-    b->counts = NULL;
+    profile_counts_free(profile_observation_take(b, OBSERVED_CODE));
     assert_false(profile_merge(a, b, &other));
     assert_non_null(strstr(other.message, "the other by sampling"));
     assert_false(profile_merge(b, a, &third));

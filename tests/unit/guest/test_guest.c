@@ -112,10 +112,10 @@ static void expect_threads(const struct profile *p, uint32_t process, uint32_t p
 
 static void expect_counts(const struct profile *p, uint32_t processes)
 {
-    assert_non_null(p->counts);
-    assert_int_equal(p->counts->block_count, processes);
+    assert_non_null(observed_code(p));
+    assert_int_equal(observed_code(p)->block_count, processes);
     for (uint32_t i = 0; i < processes; i++)
-        assert_int_equal(p->counts->blocks[i].count, COUNTED);
+        assert_int_equal(observed_code(p)->blocks[i].count, COUNTED);
 }
 
 /* The guest's own image is marked where it is not the program itself. */
@@ -214,8 +214,8 @@ static void test_fork(void **state)
     assert_int_equal(p->processes[child].map_count, p->processes[!child].map_count);
     expect_threads(p, child, phase_named(p, "outer"), 1, 1);
     expect_threads(p, !child, 0, 1, 0);
-    assert_int_equal(p->counts->block_count, 1); /* the parent has counted nothing */
-    assert_int_equal(p->counts->blocks[0].count, COUNTED);
+    assert_int_equal(observed_code(p)->block_count, 1); /* the parent has counted nothing */
+    assert_int_equal(observed_code(p)->blocks[0].count, COUNTED);
     assert_int_equal(p->processes[child].end, PROFILE_END_EXIT);
     assert_int_equal(p->processes[!child].end, PROFILE_END_EXIT);
     profile_free(p);

@@ -159,9 +159,9 @@ static void print_family(const struct figure_family *family, void *record)
 
 static void print_figures(const struct profile *p)
 {
-    print_family(&engine_figures, p->counts);
-    print_family(&value_figures, p->values);
-    print_family(&shadow_figures, p->shadows);
+    print_family(&engine_figures, observed_code(p));
+    print_family(&value_figures, observed_values(p));
+    print_family(&shadow_figures, observed_shadows(p));
     for (uint32_t i = 0; i < p->figure_count; i++)
         printf("figure\t%s\t%s\t%u\t%" PRIu64 "\n", p->figures[i].name, p->figures[i].unit,
                p->figures[i].how, p->figures[i].value);
@@ -381,11 +381,11 @@ int main(int argc, char **argv)
                p->threads[i].switches, p->threads[i].switched_ns);
     print_timelines(p);
     print_phases(p);
-    print_counted(p->counts);
-    print_values(p->values);
-    print_paths(p->counts->tables[TABLE_PATHS]);
-    print_streams(p->counts->tables[TABLE_STREAMS]);
-    print_waste(p->counts->tables[TABLE_WASTE]);
+    print_counted(observed_code(p));
+    print_values(observed_values(p));
+    print_paths(observed_table(p, TABLE_PATHS));
+    print_streams(observed_table(p, TABLE_STREAMS));
+    print_waste(observed_table(p, TABLE_WASTE));
     print_names(p->names);
     print_figures(p);
     free(data);

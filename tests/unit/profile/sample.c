@@ -215,7 +215,7 @@ static struct profile_streams *sample_streams(uint64_t *state)
 }
 
 /* Some share their image, some their offset; code without an image is of one process. */
-static struct profile_counts *sample_engine(uint64_t *state)
+static void sample_engine(struct profile *p, uint64_t *state)
 {
     enum { BLOCKS = 90, EDGES = 70 };
     struct profile_counts *c = profile_counts_new("exact", "edges");
@@ -255,11 +255,11 @@ static struct profile_counts *sample_engine(uint64_t *state)
         g->to_image = sample_random(state, 2) ? g->from_image : PROFILE_IMAGE_NONE;
         g->process = g->to_image == PROFILE_IMAGE_NONE ? 2 : 0;
     }
-    c->tables[TABLE_PATHS] = sample_paths(c->block_count, state);
-    c->tables[TABLE_STREAMS] = sample_streams(state);
-    c->tables[TABLE_WASTE] = sample_waste(state);
-    profile_counts_settle(c);
-    return c;
+    profile_observe(p, OBSERVED_CODE, c);
+    profile_observe(p, OBSERVED_TABLES + TABLE_PATHS, sample_paths(c->block_count, state));
+    profile_observe(p, OBSERVED_TABLES + TABLE_STREAMS, sample_streams(state));
+    profile_observe(p, OBSERVED_TABLES + TABLE_WASTE, sample_waste(state));
+    profile_counts_settle(p);
 }
 
 /* Chains of up to four names, of which many share their end; two images of which nothing is
@@ -372,10 +372,10 @@ struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
     p->threads = calloc(threads ? threads : 1, sizeof *p->threads);
     for (uint32_t i = 0; i < threads; i++)
         sample_one_thread(&p->threads[i], i, nodes, state);
-    p->counts = sample_engine(state);
-    p->values = sample_values(state);
+    sample_engine(p, state);
+    profile_observe(p, OBSERVED_VALUES, sample_values(state));
     p->names = sample_names(p->image_count, state);
-    p->shadows = sample_shadows(state);
+    profile_observe(p, OBSERVED_SHADOWS, sample_shadows(state));
     for (uint32_t i = 0; i < threads; i++)
         for (uint32_t k = 0; k < p->threads[i].node_count; k++)
             for (unsigned m = 0; m < 2; m++)
@@ -686,9 +686,33 @@ static const char *counts_difference(const struct profile_counts *a,
         SAME(edges[i].to);
         SAME(edges[i].count);
     }
-    const char *d = paths_difference(a->tables[TABLE_PATHS], b->tables[TABLE_PATHS]);
-    d = *d ? d : streams_difference(a->tables[TABLE_STREAMS], b->tables[TABLE_STREAMS]);
-    return *d ? d : sample_waste_difference(a->tables[TABLE_WASTE], b->tables[TABLE_WASTE]);
+    return "";
+}
+
+static const char *tables_difference(const struct profile *a, const struct profile *b)
+{
+    const char *d =
+        paths_difference(observed_table(a, TABLE_PATHS), observed_table(b, TABLE_PATHS));
+    d = *d ? d
+           : streams_difference(observed_table(a, TABLE_STREAMS), observed_table(b, TABLE_STREAMS));
+    return *d ? d
+              : sample_waste_difference(observed_table(a, TABLE_WASTE),
+                                        observed_table(b, TABLE_WASTE));
+}
+
+/* What the list says of each, but for the records. */
+static const char *observations_difference(const struct profile *a, const struct profile *b)
+{
+    SAME(observations.count);
+    for (uint32_t i = 0; i < a->observations.count; i++) {
+        SAME(observations.list[i].kind);
+        SAME(observations.list[i].carrier);
+        SAME(observations.list[i].tools);
+        SAME(observations.list[i].how);
+        if (!a->observations.list[i].record != !b->observations.list[i].record)
+            return "observations.list[i].record";
+    }
+    return tables_difference(a, b);
 }
 
 static const char *names_difference(const struct profile_names *a, const struct profile_names *b)
@@ -727,10 +751,8 @@ static const char *figures_difference(const struct profile *a, const struct prof
         SAME(figures[i].how);
         SAME(figures[i].value);
     }
-    if (!a->shadows != !b->shadows ||
-        (a->shadows && memcmp(a->shadows, b->shadows, sizeof *a->shadows)))
-        return "shadows";
-    return "";
+    const struct profile_shadows *x = observed_shadows(a), *y = observed_shadows(b);
+    return !x != !y || (x && memcmp(x, y, sizeof *x)) ? "shadows" : "";
 }
 
 const char *sample_difference(const struct profile *a, const struct profile *b)
@@ -744,8 +766,9 @@ const char *sample_difference(const struct profile *a, const struct profile *b)
         d = process_difference(&a->processes[i], &b->processes[i]);
     for (uint32_t i = 0; !*d && i < a->thread_count; i++)
         d = thread_difference(&a->threads[i], &b->threads[i], profile_triggers(a) - 1);
-    d = *d ? d : counts_difference(a->counts, b->counts);
+    d = *d ? d : counts_difference(observed_code(a), observed_code(b));
+    d = *d ? d : observations_difference(a, b);
     d = *d ? d : figures_difference(a, b);
     d = *d ? d : names_difference(a->names, b->names);
-    return *d ? d : sample_values_difference(a->values, b->values);
+    return *d ? d : sample_values_difference(observed_values(a), observed_values(b));
 }

@@ -437,8 +437,7 @@ static void test_exact(void **state)
     for (unsigned i = 0; i < 2; i++) {
         struct profile *p = sample_profile(1, 4, 1);
         if (i) {
-            profile_counts_free(p->counts);
-            p->counts = NULL;
+            profile_counts_free(profile_observation_take(p, OBSERVED_CODE));
         }
         uint8_t *data = profile_encode(p, &size, &e);
         struct profile *q = profile_read_memory(data, size, "x", &e);

@@ -97,8 +97,9 @@ static uint64_t waste_paths_digest(const struct profile *p, const struct profile
     return sum;
 }
 
-static uint64_t counts_digest(const struct profile *p, const struct profile_counts *c)
+static uint64_t counts_digest(const struct profile *p)
 {
+    const struct profile_counts *c = observed_code(p);
     uint64_t sum = mix(c->native_ns, c->counted + 2u * c->classified);
     for (uint32_t i = 0; i < c->block_count; i++) {
         const struct profile_block *b = &c->blocks[i];
@@ -112,9 +113,9 @@ static uint64_t counts_digest(const struct profile *p, const struct profile_coun
             mix(mix(image_key(p, g->from_image), g->from), mix(image_key(p, g->to_image), g->to));
         sum += (none ? mix(h, process_key(p, g->process)) : h) * g->count;
     }
-    const struct profile_streams *streams = c->tables[TABLE_STREAMS];
-    const struct profile_paths *paths = c->tables[TABLE_PATHS];
-    const struct profile_waste *waste = c->tables[TABLE_WASTE];
+    const struct profile_streams *streams = observed_table(p, TABLE_STREAMS);
+    const struct profile_paths *paths = observed_table(p, TABLE_PATHS);
+    const struct profile_waste *waste = observed_table(p, TABLE_WASTE);
     sum += waste_paths_digest(p, &waste->paths);
     for (uint32_t i = 0; i < waste->site_count; i++) {
         const struct profile_waste_site *s = &waste->sites[i];
@@ -159,8 +160,9 @@ static uint64_t values_digest(const struct profile *p, const struct profile_valu
 
 static uint64_t figures_digest(const struct profile *p)
 {
-    uint64_t h = hash(5, (const char *)p->shadows + offsetof(struct profile_shadows, started),
-                      sizeof *p->shadows - offsetof(struct profile_shadows, started));
+    const struct profile_shadows *s = observed_shadows(p);
+    uint64_t h = hash(5, (const char *)s + offsetof(struct profile_shadows, started),
+                      sizeof *s - offsetof(struct profile_shadows, started));
     for (const struct figure_family *const *f = figure_families; *f; f++)
         for (uint32_t i = 0; (*f)->of(p) && i < (*f)->count; i++)
             h = hash(h, figure_numbers(&(*f)->rows[i], (*f)->of(p)),
@@ -203,8 +205,8 @@ struct digest {
 
 static struct digest digest(const struct profile *p)
 {
-    struct digest d = {.counts = counts_digest(p, p->counts),
-                       .values = values_digest(p, p->values),
+    struct digest d = {.counts = counts_digest(p),
+                       .values = values_digest(p, observed_values(p)),
                        .figures = figures_digest(p),
                        .notes = notes_digest(p->notes),
                        .drops = hash(7, p->drops, sizeof p->drops),
@@ -231,7 +233,7 @@ static struct profile *part(unsigned number, uint64_t seed)
     p->start_realtime_ns += (seed + 1) * number * number * UINT64_C(3000000001);
     p->duration_ns /= 1 + (seed + number) % 4;
     memset(p->images[1].build_id, 0x11, p->images[1].build_id_size);
-    p->values->module_end = number;
+    observed_values(p)->module_end = number;
     assert_true(profile_entity_add(
         p, &(struct profile_entity){.name = number ? (char[]){"of two"} : (char[]){"of one"},
                                     .scope = (char[]){""}}));
@@ -282,19 +284,19 @@ static void test_keeps_sums(void **state)
     for (uint64_t s = 0; s < SEEDS; s++) {
         struct profile *a = part(0, s), *b = part(1, s);
         struct digest x = digest(a), y = digest(b);
-        uint64_t started = a->shadows->started + b->shadows->started;
-        uint64_t worst = a->shadows->worst_ns > b->shadows->worst_ns ? a->shadows->worst_ns
-                                                                     : b->shadows->worst_ns;
-        uint64_t instructions = a->counts->instructions + b->counts->instructions;
+        const struct profile_shadows *m = observed_shadows(a), *n = observed_shadows(b);
+        uint64_t started = m->started + n->started;
+        uint64_t worst = m->worst_ns > n->worst_ns ? m->worst_ns : n->worst_ns;
+        uint64_t instructions = observed_code(a)->instructions + observed_code(b)->instructions;
         uint64_t later = a->figures[0].value + b->figures[0].value;
         a = merged(a, b);
         struct digest z = digest(a);
         assert_true(z.trees == x.trees + y.trees);
         assert_true(z.processes == x.processes + y.processes);
         assert_true(z.phases == x.phases + y.phases);
-        assert_int_equal(a->shadows->started, started);
-        assert_int_equal(a->shadows->worst_ns, worst);
-        assert_int_equal(a->counts->instructions, instructions);
+        assert_int_equal(observed_shadows(a)->started, started);
+        assert_int_equal(observed_shadows(a)->worst_ns, worst);
+        assert_int_equal(observed_code(a)->instructions, instructions);
         assert_int_equal(a->figures[0].value, later);
         profile_free(a);
     }
@@ -306,12 +308,11 @@ static void test_one_sided(void **state)
     (void)state;
     for (unsigned i = 0; i < 2; i++) {
         struct profile *a = part(0, 1), *b = part(1, 1), *without = i ? a : b;
-        uint64_t started = (i ? b : a)->shadows->started;
-        free(without->shadows);
-        without->shadows = NULL;
+        uint64_t started = observed_shadows(i ? b : a)->started;
+        free(profile_observation_take(without, OBSERVED_SHADOWS));
         a = merged(a, b);
-        assert_non_null(a->shadows);
-        assert_int_equal(a->shadows->started, started);
+        assert_non_null(observed_shadows(a));
+        assert_int_equal(observed_shadows(a)->started, started);
         profile_free(a);
     }
 }

@@ -447,19 +447,19 @@ static void test_file(void **state)
 {
     (void)state;
     struct profile *p = sample_profile(1, 10, 1);
-    free(p->shadows); /* the sample's */
-    p->shadows = filled(3);
-    p->shadows->fork_errno = 0; /* not in files */
+    free(profile_observation_take(p, OBSERVED_SHADOWS)); /* the sample's */
+    profile_observe(p, OBSERVED_SHADOWS, filled(3));
+    observed_shadows(p)->fork_errno = 0; /* not in files */
     struct profile *q = read_again(p);
-    assert_non_null(q->shadows);
-    assert_memory_equal(p->shadows, q->shadows, sizeof *p->shadows);
+    assert_non_null(observed_shadows(q));
+    assert_memory_equal(observed_shadows(p), observed_shadows(q), sizeof *observed_shadows(p));
     struct err e = {0};
     assert_true(profile_merge(p, q, &e));
     for (unsigned i = 0; i < END_COUNT; i++)
-        assert_int_equal(p->shadows->ended[i], 2 * q->shadows->ended[i]);
-    assert_int_equal(p->shadows->load_milli, q->shadows->load_milli);
-    assert_int_equal(p->shadows->calls_ended[SHADOW_CALLS - 1],
-                     2 * q->shadows->calls_ended[SHADOW_CALLS - 1]);
+        assert_int_equal(observed_shadows(p)->ended[i], 2 * observed_shadows(q)->ended[i]);
+    assert_int_equal(observed_shadows(p)->load_milli, observed_shadows(q)->load_milli);
+    assert_int_equal(observed_shadows(p)->calls_ended[SHADOW_CALLS - 1],
+                     2 * observed_shadows(q)->calls_ended[SHADOW_CALLS - 1]);
     profile_free(p);
     profile_free(q);
 }
@@ -498,28 +498,28 @@ static void test_spool(void **state)
     struct profile *p = profile_from_spool(&s, &damage, &e);
     assert_non_null(p);
     assert_int_equal(damage, 0);
-    assert_int_equal(p->shadows->load_milli, 250);
-    assert_int_equal(p->shadows->started, 10);
-    assert_int_equal(p->shadows->ended[END_KILLED], 2);
-    assert_int_equal(p->shadows->calls[1], 14);
-    assert_int_equal(p->shadows->replayed, 22);
-    assert_int_equal(p->shadows->fell_asleep, 6);
-    assert_int_equal(p->shadows->asleep_in[7], 4);
-    assert_int_equal(p->shadows->cost_ns, 18);
-    assert_int_equal(p->shadows->huge_pages, 12);
-    assert_int_equal(p->shadows->huge_ns, 14);
-    assert_int_equal(p->shadows->worst_ns, 5);
-    assert_int_equal(p->shadows->input_lost, 4);
-    assert_true(profile_shadows_pause_ns(p->shadows) > 80000 &&
-                profile_shadows_pause_ns(p->shadows) < 125000);
-    p->shadows->pause_ns = 90000; /* none has taken longer than all */
-    assert_int_equal(profile_shadows_pause_ns(p->shadows), 90000);
-    assert_int_equal(p->shadows->copies, 2000);
-    struct shadow_coverage c = profile_shadows_coverage(p->shadows, 600 * MS);
+    assert_int_equal(observed_shadows(p)->load_milli, 250);
+    assert_int_equal(observed_shadows(p)->started, 10);
+    assert_int_equal(observed_shadows(p)->ended[END_KILLED], 2);
+    assert_int_equal(observed_shadows(p)->calls[1], 14);
+    assert_int_equal(observed_shadows(p)->replayed, 22);
+    assert_int_equal(observed_shadows(p)->fell_asleep, 6);
+    assert_int_equal(observed_shadows(p)->asleep_in[7], 4);
+    assert_int_equal(observed_shadows(p)->cost_ns, 18);
+    assert_int_equal(observed_shadows(p)->huge_pages, 12);
+    assert_int_equal(observed_shadows(p)->huge_ns, 14);
+    assert_int_equal(observed_shadows(p)->worst_ns, 5);
+    assert_int_equal(observed_shadows(p)->input_lost, 4);
+    assert_true(profile_shadows_pause_ns(observed_shadows(p)) > 80000 &&
+                profile_shadows_pause_ns(observed_shadows(p)) < 125000);
+    observed_shadows(p)->pause_ns = 90000; /* none has taken longer than all */
+    assert_int_equal(profile_shadows_pause_ns(observed_shadows(p)), 90000);
+    assert_int_equal(observed_shadows(p)->copies, 2000);
+    struct shadow_coverage c = profile_shadows_coverage(observed_shadows(p), 600 * MS);
     assert_true(c.low < c.estimate && c.estimate < c.high && c.high > 0.0999 && c.high < 0.1001);
     /* A tool that takes a hundred times as long has observed as little as its instructions are. */
-    p->shadows->instructions /= 100;
-    c = profile_shadows_coverage(p->shadows, 600 * MS);
+    observed_shadows(p)->instructions /= 100;
+    c = profile_shadows_coverage(observed_shadows(p), 600 * MS);
     assert_true(c.low > 0 && c.low < c.estimate && c.estimate < 0.001 && c.high < 0.01);
     profile_free(p);
     sample_spool_free(&s);

@@ -423,7 +423,7 @@ static void test_contexts(void **state)
     struct spool s = sample_spool(4 * MIB, 500, 1);
     settings_sampling_as(&s)->tools = tools_one(TOOL_CALLS) | tools_one(TOOL_WASTE);
     struct profile *p = read_spool(&s, &damage);
-    const struct profile_waste *w = p->counts->tables[TABLE_WASTE];
+    const struct profile_waste *w = observed_table(p, TABLE_WASTE);
     const struct profile_waste_paths *paths = &w->paths;
     const struct profile_thread *t = &p->threads[0];
     assert_int_equal(damage, 0);

@@ -476,8 +476,8 @@ static void engine_has_no_times(void **state)
     (void)state;
     struct err e = {0};
     struct profile *p = three_seconds(0);
-    p->counts = profile_counts_new("burst", "blocks");
-    assert_non_null(p->counts);
+    profile_observe(p, OBSERVED_CODE, profile_counts_new("burst", "blocks"));
+    assert_non_null(observed_code(p));
     assert_false(profile_keep_time(p, 0, MS, &e));
     assert_int_equal(e.code, ERR_USAGE);
     assert_non_null(strstr(e.message, "engine"));

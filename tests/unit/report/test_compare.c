@@ -23,7 +23,7 @@ static struct view *views[SIDES];
 static void observe(unsigned side, uint64_t offset, uint32_t kind, uint32_t values, uint64_t count)
 {
     struct profile_hotlist *h =
-        profile_values_add_hotlist(profiles[side]->values, HOTLIST_CONCISE_MAX + 1);
+        profile_values_add_hotlist(observed_values(profiles[side]), HOTLIST_CONCISE_MAX + 1);
     h->image = 0;
     h->offset = offset;
     h->kind = kind;
@@ -40,12 +40,13 @@ static void begin(const char *carrier)
         p->images = calloc(1, sizeof *p->images);
         p->image_count = 1;
         p->images[0].path = strdup("/no/such/image");
-        p->counts = profile_counts_new(side == PERFECT ? "exact" : carrier, "values");
+        profile_observe(p, OBSERVED_CODE,
+                        profile_counts_new(side == PERFECT ? "exact" : carrier, "values"));
         p->metrics[0].how =
             side == PERFECT || !strcmp(carrier, "exact") ? METRIC_EXACT : METRIC_RANDOMIZED;
-        p->values = profile_values_new("");
-        profile_values_add_kind(p->values, "result")->role = PENUMBRA_ROLE_RESULT;
-        profile_values_add_kind(p->values, "branch")->role = PENUMBRA_ROLE_OTHER;
+        profile_observe(p, OBSERVED_VALUES, profile_values_new(""));
+        profile_values_add_kind(observed_values(p), "result")->role = PENUMBRA_ROLE_RESULT;
+        profile_values_add_kind(observed_values(p), "branch")->role = PENUMBRA_ROLE_OTHER;
     }
 }
 
@@ -54,7 +55,7 @@ static struct comparison compare_by(enum compare_by by)
     struct comparison c = { 0 };
     struct err e = { 0 };
     for (unsigned side = 0; side < SIDES; side++) {
-        assert_true(profile_values_settle(profiles[side]->values));
+        assert_true(profile_values_settle(observed_values(profiles[side])));
         symbols[side] = symbols_load(profiles[side], true, &e);
         views[side] = view_build(profiles[side], symbols[side], &(struct view_options){ 0 }, &e);
         assert_non_null(views[side]);
@@ -128,7 +129,7 @@ static void what_was_kept_once_is_not_drawn_twice(void **state)
     (void)state;
     begin("burst");
     observe(PERFECT, 0x10, 0, 1, 1);
-    profiles[PERFECT]->values->hotlists[0].list->steps = 100;
+    observed_values(profiles[PERFECT])->hotlists[0].list->steps = 100;
     observe(SAMPLED, 0x10, 0, 1, 10);
     struct comparison c = compare();
     assert_true(c.diff_top == 0);

@@ -18,7 +18,7 @@ static struct profile *profile;
 
 static void kind_add(const char *name, uint32_t role, const char *const *names, uint32_t count)
 {
-    struct profile_value_kind *kind = profile_values_add_kind(profile->values, name);
+    struct profile_value_kind *kind = profile_values_add_kind(observed_values(profile), name);
     kind->role = role;
     kind->format = role == PENUMBRA_ROLE_CONFLICT ? PENUMBRA_SHOW_CODE : PENUMBRA_SHOW_NAME;
     kind->names = count ? calloc(count, sizeof *kind->names) : NULL;
@@ -30,7 +30,7 @@ static void kind_add(const char *name, uint32_t role, const char *const *names, 
 static struct hotlist *list_add(uint64_t offset, uint32_t kind, uint64_t site, uint64_t observed)
 {
     struct profile_hotlist *h =
-        profile_values_add_hotlist(profile->values, HOTLIST_CONCISE_MAX + 1);
+        profile_values_add_hotlist(observed_values(profile), HOTLIST_CONCISE_MAX + 1);
     h->image = PROFILE_IMAGE_NONE;
     h->offset = offset;
     h->kind = kind;
@@ -50,19 +50,19 @@ static void begin(void)
     static const char *const levels[] = { "L1/L2", "L3", "memory" };
     profile = make_profile();
     make_thread(profile, 101, "main", "abc 3");
-    profile->values = profile_values_new("test");
+    profile_observe(profile, OBSERVED_VALUES, profile_values_new("test"));
     kind_add("latency", PENUMBRA_ROLE_LATENCY, levels, 3);
     kind_add("order", PENUMBRA_ROLE_CONFLICT, NULL, 0);
     kind_add("size", PENUMBRA_ROLE_CONFLICT, NULL, 0);
     kind_add("result", PENUMBRA_ROLE_RESULT, NULL, 0);
-    profile_values_add_fact(profile->values, "L1 median")->value = 4;
-    profile_values_add_fact(profile->values, "memory median")->value = 400;
+    profile_values_add_fact(observed_values(profile), "L1 median")->value = 4;
+    profile_values_add_fact(observed_values(profile), "memory median")->value = 400;
 }
 
 static void end(void)
 {
     struct err e = { 0 };
-    assert_true(profile_values_settle(profile->values));
+    assert_true(profile_values_settle(observed_values(profile)));
     symbols = symbols_load(profile, true, &e);
     view = view_build(profile, symbols, &(struct view_options){ 0 }, &e);
     assert_non_null(view);

@@ -298,20 +298,20 @@ static void text_shows_losses(void **state)
     free(text);
     /* Bursts may be as many as the samples, fewer (where every second one begins one), or there are
      * no samples. */
-    p->counts = profile_counts_new("burst", "values");
-    p->counts->bursts = 50;
+    profile_observe(p, OBSERVED_CODE, profile_counts_new("burst", "values"));
+    observed_code(p)->bursts = 50;
     text = text_of(f.view, &style, false);
     contains(text, "dropped   100 (50.00% of all)");
     free(text);
-    p->counts->bursts = 300;
+    observed_code(p)->bursts = 300;
     text = text_of(f.view, &style, false);
     contains(text, "dropped   100 (25.00% of all)");
     free(text);
-    p->counts->bursts = 0;
+    observed_code(p)->bursts = 0;
     /* Triggers for shadows are no samples: those that were taken made one, or were declined. */
-    p->shadows = calloc(1, sizeof *p->shadows);
-    p->shadows->started = 100;
-    p->shadows->declined[DECLINE_LOAD] = 200;
+    profile_observe(p, OBSERVED_SHADOWS, calloc(1, sizeof(struct profile_shadows)));
+    observed_shadows(p)->started = 100;
+    observed_shadows(p)->declined[DECLINE_LOAD] = 200;
     text = text_of(f.view, &style, false);
     contains(text, "dropped   100 (25.00% of all)");
     free(text);

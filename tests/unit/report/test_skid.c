@@ -47,7 +47,7 @@ static struct profile *make(void)
     sample(p, 14, 50);
     sample(p, 17, 70);
     sample(p, 18, 2);
-    p->values = profile_values_new("values");
+    profile_observe(p, OBSERVED_VALUES, profile_values_new("values"));
     return p;
 }
 

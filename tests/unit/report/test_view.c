@@ -295,9 +295,10 @@ static void blocks_beside_unattributed(void **state)
     struct profile_node *only = &p->threads[0].nodes[1];
     only->image = PROFILE_IMAGE_PSEUDO;
     only->offset = KEY_UNATTRIBUTED;
-    p->counts = profile_counts_new("shadow", "edges");
-    p->counts->blocks = calloc(1, sizeof *p->counts->blocks);
-    p->counts->blocks[p->counts->block_count++] = (struct profile_block){
+    struct profile_counts *c = profile_counts_new("shadow", "edges");
+    profile_observe(p, OBSERVED_CODE, c);
+    c->blocks = calloc(1, sizeof *c->blocks);
+    c->blocks[c->block_count++] = (struct profile_block){
         .image = PROFILE_IMAGE_NONE, .offset = p->processes[0].jit[1].address, .bytes = 4,
         .instructions = 2, .count = 50};
     struct fixture f = open_with(p, &(struct view_options){ 0 });
