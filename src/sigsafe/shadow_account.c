@@ -6,7 +6,7 @@ void shadow_account_clear(struct shadow_account *a)
     a->last = a->window = (struct shadow_usage){0, 0, 0};
     a->calmest = a->calmest_before = SHADOW_NO_RATE;
     a->fork_pages = a->pages = a->grown = a->window_grown = a->pause_ns = 0;
-    a->copies = a->reused = a->huge_ns = a->triggers_ns = 0;
+    a->copies = a->reused = a->huge_ns = a->triggers_ns = a->signals_ns = 0;
 }
 
 void shadow_account_fork(struct shadow_account *a, const struct shadow_usage *now)
@@ -26,10 +26,17 @@ void shadow_account_pause(struct shadow_account *a, const struct shadow_usage *n
     shadow_budget_charge(&a->budget, now->cpu_ns, ns);
 }
 
-void shadow_account_trigger(struct shadow_account *a, const struct shadow_usage *now, uint64_t ns)
+void shadow_account_trigger(struct shadow_account *a, const struct shadow_usage *now,
+                            uint64_t signal_ns, uint64_t work_ns)
 {
-    a->triggers_ns += ns;
-    shadow_budget_charge(&a->budget, now->cpu_ns, ns);
+    a->triggers_ns += signal_ns + work_ns;
+    a->signals_ns += signal_ns;
+    shadow_budget_charge(&a->budget, now->cpu_ns, signal_ns + work_ns);
+}
+
+uint64_t shadow_account_all_ns(const struct shadow_account *a)
+{
+    return a->budget.all_ns - a->signals_ns;
 }
 
 void shadow_account_huge(struct shadow_account *a, const struct shadow_usage *now, uint64_t ns)

@@ -47,6 +47,7 @@ struct shadow_account {
     uint64_t copies, reused;
     uint64_t huge_ns;                 /* charged since then for huge pages put together, ... */
     uint64_t triggers_ns;             /* ... for triggers */
+    uint64_t signals_ns;              /* of all triggers */
 };
 
 #define SHADOW_NO_RATE UINT64_MAX
@@ -58,8 +59,13 @@ void shadow_account_clear(struct shadow_account *a);
 void shadow_account_fork(struct shadow_account *a, const struct shadow_usage *now);
 void shadow_account_pause(struct shadow_account *a, const struct shadow_usage *now, uint64_t ns);
 
-void shadow_account_trigger(struct shadow_account *a, const struct shadow_usage *now, uint64_t ns);
+/* The signal is in the account of its thread, too. */
+void shadow_account_trigger(struct shadow_account *a, const struct shadow_usage *now,
+                            uint64_t signal_ns, uint64_t work_ns);
 void shadow_account_huge(struct shadow_account *a, const struct shadow_usage *now, uint64_t ns);
+
+/* All costs so far, but for signals. */
+uint64_t shadow_account_all_ns(const struct shadow_account *a);
 
 /* A look at the program's own page faults: those that made the pages which there were not at the
  * last look, if `small`, that is, if each makes one; and the rate of all others, that of a moment

@@ -193,6 +193,19 @@ uint64_t account_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
     return cost;
 }
 
+/* There are as many of them however rare samples are: the window goes on without. */
+void trigger_ticked_as(struct rt_thread *t, uint64_t ticks_at_entry)
+{
+    uint64_t cost = cost_credible(t, sys_ticks_as() - ticks_at_entry, 0),
+             price = scaled(rt.config->delivery_ns, t->account.latency_ns);
+    t->record->deliveries++;
+    t->record->cost_ticks += cost;
+    t->record->delivered_ns += price;
+    t->clock.window_deliveries++;
+    t->clock.window_cost_ticks += cost;
+    t->clock.window_delivered_ns += price;
+}
+
 uint64_t account_bound_as(struct rt_thread *t, uint64_t cpu_ns)
 {
     uint64_t ours = t->record->cost_ticks - t->clock.window_cost_ticks, most = ns_to_ticks(cpu_ns);

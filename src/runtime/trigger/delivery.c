@@ -49,34 +49,44 @@ static void alternate_find(struct rt_thread *t)
         signals_leave_alternate_as();
 }
 
-/* The inherited event ticked: a thread that nobody told us about gets a trigger of its own. */
-static void thread_discover(ucontext_t *u)
+/* The inherited event ticked: a thread that nobody told us about gets a trigger of its own. Returns
+ * the calling thread; NULL: it has no record. */
+static struct rt_thread *thread_discover(ucontext_t *u)
 {
     if (rt_quiet_as())
-        return;
+        return NULL;
     int32_t tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     bool was_there = trigger_seek_tick_as(tid);
     attach_look_for_collector_as();
     thread_reap_as();
-    if (!rt_running_as() || thread_find_as(tid) || !trigger_allowed_as())
-        return;
-    struct rt_thread *t = thread_make_as();
+    struct rt_thread *t = thread_find_as(tid);
+    if (t || !rt_running_as() || !trigger_allowed_as())
+        return t;
+    t = thread_make_as();
     if (!t)
-        return;
+        return NULL;
     thread_stack_as(t, NULL, 0);
     if (!thread_begin_as(t))
-        return;
+        return NULL;
     if (!alternate_adopt_as(t, u))
         alternate_find(t);
     if (!trigger_arm_as(t)) {
         thread_end_as(t);
-        return;
+        return NULL;
     }
     if (was_there)
         t->cpu_seen = t->clock.window_cpu_ns; /* what it used before is not ours to report */
     if (was_there && rt.config->trigger == TRIGGER_WALL)
         t->clock.base =
             guest.process->start_ns; /* it has waited since we came: its next sample says where */
+    return t;
+}
+
+static void tick_take(ucontext_t *u, uint64_t ticks)
+{
+    struct rt_thread *t = thread_discover(u);
+    if (t)
+        trigger_ticked_as(t, ticks);
 }
 
 /* True if the signal is one of ours: then *value names the thread. */
@@ -245,7 +255,7 @@ static inline __attribute__((always_inline)) bool signal_take(struct rt_thread *
                              : &guest.process->drops[DROP_NO_STACK],
                            1, __ATOMIC_RELAXED);
     } else if (slot == RT_SLOT_DISCOVERY) {
-        thread_discover(u);
+        tick_take(u, ticks);
     } else if (!t) {
         __atomic_fetch_add(&guest.process->drops[DROP_FOREIGN], 1, __ATOMIC_RELAXED);
     } else if (!held && !busy_begin(t)) {

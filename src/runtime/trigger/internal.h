@@ -29,6 +29,8 @@ void timer_set_period_as(const struct rt_thread *t, uint64_t period); /* 0: it s
 /* Somebody else finds threads: the seekers' events are closed, but which threads were there stays
  * known. */
 void seek_yield_as(void);
+/* Of CPU time, between two ticks of discovery in a thread. */
+uint64_t discovery_pace_ns(void);
 /* A discovery event on another thread, disabled. Negative errno on failure. */
 int perf_seek_open(int32_t tid, uint64_t period);
 /* The same by a timer that ticks once, after so much CPU time of the thread. */

@@ -133,6 +133,19 @@ int trigger_raise_fd_as(int fd)
     return raised;
 }
 
+/* Ticks come to all threads, those that have a trigger, too. They are to take some thirtieth of a
+ * budget (a delivery takes twice as long as in the collector's loop), but a thread that is to be
+ * found does not wait for ever. */
+uint64_t discovery_pace_ns(void)
+{
+    enum { SHARE = 64, MOST_NS = 500000000 };
+    uint64_t ppm = rt.config->budget_ppm,
+             pace = ppm ? UINT64_C(1000000) * SHARE * rt.config->delivery_ns / ppm : 0;
+    if (pace > MOST_NS)
+        pace = MOST_NS;
+    return pace > RT_DISCOVERY_NS ? pace : RT_DISCOVERY_NS;
+}
+
 static void discovery_attributes(struct perf_event_attr *a, uint64_t period)
 {
     event_attributes(a, guest.process->exclude_kernel, RT_SLOT_DISCOVERY, 0);
@@ -489,7 +502,7 @@ static bool discovery_may(void)
 void trigger_discover_as(void)
 {
     struct perf_event_attr a;
-    discovery_attributes(&a, RT_DISCOVERY_NS);
+    discovery_attributes(&a, discovery_pace_ns());
     a.disabled = !discovery_may();
     discovery_fd = event_open_patiently(&a);
 }

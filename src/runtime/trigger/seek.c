@@ -86,7 +86,7 @@ uint32_t trigger_seek_start(void)
 
 bool trigger_seek_tick_as(int32_t tid)
 {
-    uint64_t pace = RT_DISCOVERY_NS;
+    uint64_t pace = discovery_pace_ns();
     struct seeker *s = seeker_find_as(tid);
     if (!s || s->seen)
         return false;

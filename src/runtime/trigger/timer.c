@@ -73,7 +73,7 @@ int timer_discover_as(int32_t tid)
 {
     int timer = timer_make(tid, RT_SLOT_DISCOVERY);
     if (timer >= 0)
-        timer_set(timer, RT_DISCOVERY_NS);
+        timer_set(timer, discovery_pace_ns());
     return timer;
 }
 

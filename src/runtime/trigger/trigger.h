@@ -7,7 +7,8 @@
  * expires at kernel ticks only (also in task work since Linux 5.11: no interrupted calls either).
  *
  * One more event, inherited by every thread however it is made, ticks every RT_DISCOVERY_NS of a
- * thread's CPU time and finds threads that were not made by pthread_create.
+ * thread's CPU time, or, within a budget, more rarely, and finds threads that were not made by
+ * pthread_create.
  *
  * Context: _as functions run anywhere, by the thread they are about.
  * Ownership: descriptors belong to the rt_thread; they lie above the program's own. */
@@ -112,6 +113,8 @@ void trigger_last_as(struct rt_thread *t);
 
 /* At the end of a sample: accounts its cost, keeps to the budget, draws the next period. */
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry);
+/* At the end of a tick of discovery, which is no sample: accounts its cost. */
+void trigger_ticked_as(struct rt_thread *t, uint64_t ticks_at_entry);
 /* A signal has come that was no sample. True: it is not lost, since the event had stopped with it,
  * and has begun again. */
 bool trigger_again_as(struct rt_thread *t);

@@ -113,5 +113,22 @@ def processes():
                f"{found} of {executed} and {forked}")
 
 
+def ticks():
+    """Ticks that look for unknown threads are signals like others: twenty a second of CPU time, and
+    fewer within a budget, however rare samples are."""
+    seconds = 2
+    program = [sys.executable, "-c",
+               f"import time\nwhile time.process_time() < {seconds}: pass"]
+    counts = []
+    for options in ((), ("--budget", "0.05")):
+        r = Recording(program, ("-c", "1s", *options))
+        if "timers" in str(r.report["notes"]):  # nothing ticks in threads that are known
+            return
+        counts.append(r.report["overhead"]["deliveries"])
+        expect(r.samples() <= 2 * seconds, f"{r.samples()} samples")
+    expect(0.7 * 20 * seconds < counts[0] < 1.5 * 20 * seconds, f"{counts} signals")
+    expect(2 <= counts[1] < counts[0] / 2, f"{counts} signals")
+
+
 if __name__ == "__main__":
-    main({f.__name__: f for f in (bound, crowd, preempted, brief, begins, processes)})
+    main({f.__name__: f for f in (bound, crowd, preempted, brief, begins, processes, ticks)})

@@ -207,6 +207,54 @@ static void switches_are_charged(void **state)
     assert_int_equal(status, 0);
 }
 
+/* A tick of discovery is no sample, but a signal like one; and as rarer samples would not make it
+ * rarer, the window of the budget does not see it. */
+static int tick_check(void)
+{
+    enum { TICKS = 20, DELIVERY_NS = 20000 };
+    struct rt_thread *t = alone_begin(DEPTH, 0, __builtin_frame_address(0), STACK);
+    if (!t)
+        return 1;
+    settings_sampling_as(&guest.spool)->delivery_ns = DELIVERY_NS;
+    const struct spool_thread before = *t->record;
+    const struct rt_clock window = t->clock;
+    uint64_t charged = charged_ns(t), begun = thread_cpu_ns_as();
+    union alone_info info = alone_signal(t, 0);
+    info.perf.data = (info.perf.data & ~(uint64_t)UINT32_MAX) | RT_SLOT_DISCOVERY;
+    ucontext_t here;
+    getcontext(&here);
+    for (int i = 0; i < TICKS; i++)
+        handler_as(SIGTRAP, &info.info, &here);
+    uint64_t took = thread_cpu_ns_as() - begun;
+    charged = charged_ns(t) - charged;
+    const struct spool_thread *r = t->record;
+    print_message("%llu ns charged of %llu\n", (unsigned long long)charged,
+                  (unsigned long long)took);
+    if (r->taken != before.taken || r->deliveries != before.deliveries + TICKS ||
+        r->delivered_ns != before.delivered_ns + TICKS * (uint64_t)DELIVERY_NS * 12 / 10)
+        return 2;
+    if (charged * 100 < took * LEAST || charged > took)
+        return 3;
+    return t->clock.window_deliveries - window.window_deliveries == TICKS &&
+                   t->clock.window_delivered_ns - window.window_delivered_ns ==
+                       r->delivered_ns - before.delivered_ns &&
+                   t->clock.window_cost_ticks - window.window_cost_ticks ==
+                       r->cost_ticks - before.cost_ticks
+               ? 0
+               : 4;
+}
+
+static void ticks_are_charged(void **state)
+{
+    int status = 0;
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(tick_check());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 enum { REFUSED = 77 };
 
 /* With an event that is to expire once; status: REFUSED, or what went wrong. */
@@ -338,7 +386,8 @@ int main(void)
         cmocka_unit_test(exec_is_charged),      cmocka_unit_test(exit_is_charged),
         cmocka_unit_test(fork_is_charged),      cmocka_unit_test(begin_is_charged),
         cmocka_unit_test(unseen_is_charged),    cmocka_unit_test(premature_goes_on),
-        cmocka_unit_test(resumed_expires_once), cmocka_unit_test(switches_are_charged),
+        cmocka_unit_test(resumed_expires_once), cmocka_unit_test(ticks_are_charged),
+        cmocka_unit_test(switches_are_charged),
         cmocka_unit_test(latency_is_not_a_call)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

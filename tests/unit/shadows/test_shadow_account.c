@@ -160,6 +160,23 @@ static void test_begins(void **state)
     assert_true(shadow_account_overdrawn(&a, &now, &prices, PPM / 3, c.pages));
 }
 
+/* A trigger's signal is paid for from the budget, but stands in the account of its thread
+ * already. */
+static void test_triggers(void **state)
+{
+    (void)state;
+    struct shadow_account a = forked(1000, 5000);
+    struct shadow_usage now = {.cpu_ns = 1010 * MS, .pages = 5000};
+    shadow_account_trigger(&a, &now, 30000, 8000);
+    shadow_account_trigger(&a, &now, 0, 2000);
+    assert_int_equal(a.budget.all_ns, 3 * MS + 40000);
+    assert_int_equal(a.triggers_ns, 40000);
+    assert_int_equal(shadow_account_all_ns(&a), 3 * MS + 10000);
+    shadow_account_fork(&a, &now);
+    assert_int_equal(a.triggers_ns, 0);
+    assert_int_equal(shadow_account_all_ns(&a), 3 * MS + 10000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +186,7 @@ int main(void)
         cmocka_unit_test(test_grows),
         cmocka_unit_test(test_overdrawn),
         cmocka_unit_test(test_begins),
+        cmocka_unit_test(test_triggers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

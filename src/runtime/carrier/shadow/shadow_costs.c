@@ -69,7 +69,7 @@ uint64_t shadow_costs_last_ns(const struct shadow_usage *now)
 static void account_show(void)
 {
     struct spool_shadows *r = shadow_monitor.record;
-    __atomic_store_n(&r->cost_ns, account.budget.all_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->cost_ns, shadow_account_all_ns(&account), __ATOMIC_RELAXED);
     __atomic_store_n(&r->worst_ns, account.budget.worst_ns, __ATOMIC_RELAXED);
 }
 
@@ -102,7 +102,7 @@ static void costs_settle(void)
 }
 
 /* What has come since the last look. */
-static void costs_charge_as(const struct shadow_usage *now, uint64_t trigger_ns)
+static void costs_charge_as(const struct shadow_usage *now, uint64_t signal_ns)
 {
     const struct shadow_prices p = shadow_prices();
     bool sharing = shadow_seats_active(true), shared = sharing || costs.shared;
@@ -112,7 +112,7 @@ static void costs_charge_as(const struct shadow_usage *now, uint64_t trigger_ns)
     if (shadow_monitor.record->started)
         c = shadow_account_copies(&account, now, &p, shared);
     __atomic_fetch_add(&shadow_monitor.record->copies, c.pages, __ATOMIC_RELAXED);
-    shadow_account_trigger(&account, now, trigger_ns);
+    shadow_account_trigger(&account, now, signal_ns, costs.look_ns);
     if (sharing && rt.config->budget_ppm &&
         shadow_account_overdrawn(&account, now, &p, rt.config->budget_ppm, c.pages)) {
         shadow_seats_dismiss();
@@ -123,10 +123,10 @@ static void costs_charge_as(const struct shadow_usage *now, uint64_t trigger_ns)
     account_show();
 }
 
-/* A trigger costs a signal and an empty handler, and as much work as there was at the last one. */
+/* A trigger costs a signal and an empty handler; the work of the last one is known now. */
 void shadow_costs_look_as(const struct shadow_usage *now)
 {
-    costs_charge_as(now, trigger_price_as() + costs.look_ns);
+    costs_charge_as(now, trigger_price_as());
 }
 
 void shadow_costs_end_as(void)
