@@ -5,6 +5,7 @@
 
 #include "base/saturate.h"
 #include "profile/shadows.h"
+#include "sigsafe/shadow_account.h"
 
 struct profile *profile_new(void)
 {
@@ -128,8 +129,9 @@ void profile_totals(const struct profile *p, struct profile_totals *out)
 {
     const struct profile_shadows *shadows = observed_shadows(p);
     *out = (struct profile_totals){.sandboxed = profile_sandboxed(p),
-                                   .begun_ns = p->begun.ns,
-                                   .shadows_ns = shadows ? shadows->cost_ns : 0};
+                                   .begun_ns = p->begun.ns};
+    if (shadows)
+        out->shadows_ns = shadow_own_cost_ns(shadows->cost_ns, shadows->signals_ns);
     add_drops(out, p->drops);
     for (uint32_t i = 0; i < p->process_count; i++)
         add_drops(out, p->processes[i].drops);

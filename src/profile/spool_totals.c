@@ -1,5 +1,7 @@
 #include "profile/spool_read.h"
 
+#include "sigsafe/shadow_account.h"
+
 /* No visited bits here: the walk ends after as many steps as records fit into the used part. */
 struct walk {
     struct spool used;
@@ -78,7 +80,9 @@ void spool_totals(const struct spool *s, struct profile_totals *out, uint32_t *p
         out->sandboxed += spool_sandbox_hides(p);
         add_drops(out, p->drops);
         const struct spool_shadows *shadows = next_record(&w, &p->shadows, sizeof *shadows);
-        out->shadows_ns += shadows ? load(&shadows->cost_ns) : 0;
+        if (shadows)
+            out->shadows_ns +=
+                shadow_own_cost_ns(load(&shadows->cost_ns), load(&shadows->signals_ns));
         const struct spool_thread *t = next_record(&w, &p->threads, sizeof *t);
         for (; t; t = next_record(&w, &t->next, sizeof *t)) {
             ++*threads;

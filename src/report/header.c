@@ -233,7 +233,7 @@ static void write_cost(FILE *out, const struct profile *p, const struct profile_
                 text_duration(a, (double)t->begun_ns),
                 text_count(b, p->begun.executed + p->begun.forked));
     if (observed_shadows(p))
-        fprintf(out, ", %s for shadows", text_duration(a, (double)observed_shadows(p)->cost_ns));
+        fprintf(out, ", %s for shadows", text_duration(a, (double)t->shadows_ns));
     if (p->budget_ppm)
         fprintf(out, " (budget %.4g%%)", p->budget_ppm / 1e4);
     fputc('\n', out);

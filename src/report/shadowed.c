@@ -272,6 +272,7 @@ void shadowed_json(struct json *j, const struct view *v)
     json_key_u64(j, "huge_pages", s->huge_pages);
     json_key_u64(j, "huge_ns", s->huge_ns);
     json_key_u64(j, "program_ns", s->cost_ns);
+    json_key_u64(j, "signals_ns", s->signals_ns);
     json_key_u64(j, "worst_window_ns", s->worst_ns);
     json_key(j, "window_budget_ns");
     json_double(j, v->profile->budget_ppm ? (double)shadow_budget_limit_ns(v->profile->budget_ppm)

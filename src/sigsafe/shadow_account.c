@@ -34,11 +34,6 @@ void shadow_account_trigger(struct shadow_account *a, const struct shadow_usage 
     shadow_budget_charge(&a->budget, now->cpu_ns, signal_ns + work_ns);
 }
 
-uint64_t shadow_account_all_ns(const struct shadow_account *a)
-{
-    return a->budget.all_ns - a->signals_ns;
-}
-
 void shadow_account_huge(struct shadow_account *a, const struct shadow_usage *now, uint64_t ns)
 {
     a->huge_ns += ns;

@@ -64,8 +64,11 @@ void shadow_account_trigger(struct shadow_account *a, const struct shadow_usage 
                             uint64_t signal_ns, uint64_t work_ns);
 void shadow_account_huge(struct shadow_account *a, const struct shadow_usage *now, uint64_t ns);
 
-/* All costs so far, but for signals. */
-uint64_t shadow_account_all_ns(const struct shadow_account *a);
+/* What no other account has, of all costs. */
+static inline uint64_t shadow_own_cost_ns(uint64_t cost_ns, uint64_t signals_ns)
+{
+    return cost_ns > signals_ns ? cost_ns - signals_ns : 0;
+}
 
 /* A look at the program's own page faults: those that made the pages which there were not at the
  * last look, if `small`, that is, if each makes one; and the rate of all others, that of a moment

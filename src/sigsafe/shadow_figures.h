@@ -26,7 +26,8 @@
     ONE(copies, SUM, "faults", "page faults of the program that forks have caused")                \
     ONE(huge_pages, SUM, "pages", "put together again after forks had split them")                 \
     ONE(huge_ns, SUM, "ns", "CPU time of the program for that")                                    \
-    ONE(cost_ns, SUM, "ns", "of the program: the monitor, pauses, copies of pages, huge pages")    \
+    ONE(cost_ns, SUM, "ns", "of the program: triggers, pauses, copies of pages, huge pages")       \
+    ONE(signals_ns, SUM, "ns", "of that: triggers' signals, which are in the account of samples")  \
     ONE(worst_ns, GREATEST, "ns", "of one process: the most in PLACE_WINDOW_S of its CPU time")    \
     ONE(barriers, SUM, "barriers", "at which all threads of the program stood still")              \
     MANY(gave_up, BARRIER_COUNT, profile_barrier_name, "barriers", "given up, by reason")          \

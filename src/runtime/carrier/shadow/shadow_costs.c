@@ -69,7 +69,8 @@ uint64_t shadow_costs_last_ns(const struct shadow_usage *now)
 static void account_show(void)
 {
     struct spool_shadows *r = shadow_monitor.record;
-    __atomic_store_n(&r->cost_ns, shadow_account_all_ns(&account), __ATOMIC_RELAXED);
+    __atomic_store_n(&r->cost_ns, account.budget.all_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->signals_ns, account.signals_ns, __ATOMIC_RELAXED);
     __atomic_store_n(&r->worst_ns, account.budget.worst_ns, __ATOMIC_RELAXED);
 }
 
