@@ -54,7 +54,8 @@ bool profile_paths_add(struct profile_paths *p, const uint32_t *blocks, uint32_t
     if (!ok)
         return false;
     p->paths[p->count++] = (struct profile_path){count, p->sequence_count, length};
-    memcpy(p->sequence + p->sequence_count, blocks, length * sizeof *blocks);
+    if (length) /* or there may be no array yet */
+        memcpy(p->sequence + p->sequence_count, blocks, length * sizeof *blocks);
     p->sequence_count += length;
     return true;
 }
