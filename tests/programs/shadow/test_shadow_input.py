@@ -115,7 +115,8 @@ def kept():
                    lambda s: s["ended"]["complete"] > 4 + 2 * s["ended"]["input"], "--tool",
                    "blocks")
     shadows = report["shadows"]
-    expect(not shadows["ended"]["system-call"], f"{shadows['ended']}")
+    # The last ones may come to where the program removes its files, at its end.
+    expect(shadows["ended"]["system-call"] <= 2, f"{shadows['ended']}")
     right, wrong = instructions(report, "work_right"), instructions(report, "work_wrong")
     # The first round of a shadow may find what its program has written since the fork.
     expect(wrong < 2 * shadows["started"] * 6000 and right > 10 * wrong,
