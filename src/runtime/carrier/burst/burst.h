@@ -34,7 +34,7 @@ struct rt_burst {
     uint64_t counted_from; /* time stamp counter: what went before is in the thread's cost */
     uint64_t length; /* instructions asked for */
     uint64_t random; /* xorshift state */
-    /* for far skips, and up to how far this burst's may go (burst/burst_draw.h) */
+    /* for far skips, and up to how far this burst's may go (carrier/burst/burst_draw.h) */
     int64_t credit;
     uint32_t reach;
     /* In parts of a trigger: from one burst to the next (0: there was none yet), and since the last
