@@ -278,10 +278,10 @@ static void put_left(struct buf *b, const struct profile *p)
 {
     unsigned most = 0;
     uint64_t all = 0;
-    for (unsigned i = 0; profile_is_exact(p) && i < STOP_COUNT; i++) {
-        const uint64_t *stopped = observed_code(p)->stopped;
-        all += stopped[i];
-        if (stopped[i] > stopped[most])
+    const struct profile_counts *code = profile_is_exact(p) ? observed_code(p) : NULL;
+    for (unsigned i = 0; code && i < STOP_COUNT; i++) {
+        all += code->stopped[i];
+        if (code->stopped[i] > code->stopped[most])
             most = i;
     }
     if (all)
