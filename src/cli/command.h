@@ -16,6 +16,7 @@
     X(export, "convert a profile for other tools")                                                 \
     X(merge, "make one profile of several, for example of the ranks of a parallel program")        \
     X(annotate, "show a function's instructions and source with their counts")                     \
+    X(diff, "say what changed between two recordings, and whether it is more than chance")         \
     X(compare, "measure a sampled profile against an exact one")                                   \
     X(calibrate, "measure this machine's memory hierarchy, for record --tool latency")             \
     X(symbolize, "add names to a profile from debug information installed later")                  \

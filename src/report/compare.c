@@ -8,6 +8,7 @@
 #include "report/calls.h"
 #include "report/compare_values.h"
 #include "report/json.h"
+#include "report/path_ids.h"
 #include "report/text.h"
 
 /* What an entry is, in numbers that mean the same in both profiles. */
@@ -211,46 +212,7 @@ static void add_functions(struct items *items, const struct identities *ids, con
                      (double)v->functions[i].self);
 }
 
-/* Both trees as one: a path is a number by (number of its caller's path, function). */
-struct paths {
-    uint64_t *keys; /* of 2 each; [1] is the function plus 1, 0: free */
-    uint64_t *ids;
-    size_t size, used; /* size: a power of two */
-};
-
-static size_t path_slot(const struct paths *p, uint64_t parent, uint64_t function)
-{
-    uint64_t h = (parent * UINT64_C(0x9e3779b97f4a7c15) ^ function) * UINT64_C(0xff51afd7ed558ccd);
-    size_t at = (size_t)(h ^ h >> 29) & (p->size - 1);
-    while (p->keys[2 * at + 1] &&
-           (p->keys[2 * at] != parent || p->keys[2 * at + 1] != function + 1))
-        at = (at + 1) & (p->size - 1);
-    return at;
-}
-
-static uint64_t path_find(struct paths *p, uint64_t parent, uint64_t function)
-{
-    size_t at = path_slot(p, parent, function);
-    if (!p->keys[2 * at + 1]) {
-        p->keys[2 * at] = parent;
-        p->keys[2 * at + 1] = function + 1;
-        p->ids[at] = ++p->used;
-    }
-    return p->ids[at];
-}
-
-/* Room for all of both trees, at most half full. */
-static bool paths_init(struct paths *p, size_t nodes)
-{
-    *p = (struct paths){.size = 256};
-    while (p->size < 2 * nodes)
-        p->size *= 2;
-    p->keys = calloc(p->size, 2 * sizeof *p->keys);
-    p->ids = calloc(p->size, sizeof *p->ids);
-    return p->keys && p->ids;
-}
-
-static void add_paths(struct items *items, const struct identities *ids, struct paths *paths,
+static void add_paths(struct items *items, const struct identities *ids, struct path_ids *paths,
                       const struct view *v, unsigned side, bool calls)
 {
     uint64_t *path_of = calloc((size_t)v->tree.count + 1, sizeof *path_of);
@@ -259,7 +221,7 @@ static void add_paths(struct items *items, const struct identities *ids, struct 
         const struct view_node *n = &v->tree.nodes[i];
         /* A parent's index is smaller than its children's. */
         uint64_t parent = n->parent == VIEW_NONE ? 0 : path_of[n->parent];
-        path_of[i] = path_find(paths, parent, ids->functions[side][n->function]);
+        path_of[i] = path_ids_find(paths, parent, ids->functions[side][n->function]);
         struct item item = {.a = path_of[i],
                             .total = calls && side == SAMPLED ? (double)n->total : 0};
         if (calls ? n->calls : n->self)
@@ -387,9 +349,9 @@ static double keep_perfect(struct compare_entry *entries, size_t *count)
 static bool collect(struct items *items, const struct identities *ids,
                     const struct view *const views[2], enum compare_by by)
 {
-    struct paths paths = {0};
+    struct path_ids paths = {0};
     bool ok = (by != COMPARE_PATH && by != COMPARE_CALL) ||
-              paths_init(&paths, (size_t)views[0]->tree.count + views[1]->tree.count);
+              path_ids_init(&paths, (size_t)views[0]->tree.count + views[1]->tree.count);
     for (unsigned side = 0; ok && side < 2; side++)
         switch (by) {
         case COMPARE_PATH:
@@ -403,8 +365,7 @@ static bool collect(struct items *items, const struct identities *ids,
         case COMPARE_RESULT: add_results(items, ids, views[side], side); break;
         default: add_functions(items, ids, views[side], side); break;
         }
-    free(paths.keys);
-    free(paths.ids);
+    path_ids_fini(&paths);
     return ok && !items->failed;
 }
 

@@ -26,44 +26,60 @@ bool view_is_whole_name(const char *name, const char *pattern)
 
 enum match_kind { MATCH_EXACT, MATCH_BASE, MATCH_REGEX, MATCH_TEXT };
 
-static uint32_t match_all(const struct view *v, const char *pattern, enum match_kind kind,
-                          const regex_t *regex, bool *matches)
+static uint32_t match_all(const char *const *names, uint32_t count, const char *pattern,
+                          enum match_kind kind, const regex_t *regex, bool *matches)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < v->function_count; i++) {
-        const char *name = v->functions[i].name;
+    uint32_t matched = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = names[i];
         switch (kind) {
-        case MATCH_EXACT: matches[i] = !strcmp(name, pattern); break;
-        case MATCH_BASE: matches[i] = is_base_name(name, pattern); break;
-        case MATCH_REGEX: matches[i] = regexec(regex, name, 0, NULL, 0) == 0; break;
-        case MATCH_TEXT: matches[i] = strstr(name, pattern) != NULL; break;
+        case MATCH_EXACT: matches[i] = name && !strcmp(name, pattern); break;
+        case MATCH_BASE: matches[i] = name && is_base_name(name, pattern); break;
+        case MATCH_REGEX: matches[i] = name && regexec(regex, name, 0, NULL, 0) == 0; break;
+        case MATCH_TEXT: matches[i] = name && strstr(name, pattern); break;
         }
-        /* A function whose paths were all refined away is not there, and the root is none. */
-        matches[i] = matches[i] && v->functions[i].total && i != v->tree.nodes[0].function;
-        count += matches[i];
+        matched += matches[i];
     }
-    return count;
+    return matched;
 }
 
-bool *view_match(const struct view *v, const char *pattern, uint32_t *count, struct err *e)
+bool *names_match(const char *const *names, uint32_t count, const char *pattern, uint32_t *matched,
+                  struct err *e)
 {
-    bool *matches = calloc((size_t)v->function_count + 1, sizeof *matches);
-    *count = 0;
+    bool *matches = calloc((size_t)count + 1, sizeof *matches);
+    *matched = 0;
     if (!matches) {
         err_set(e, ERR_INTERNAL, "cannot match functions: out of memory");
         return NULL;
     }
-    *count = match_all(v, pattern, MATCH_EXACT, NULL, matches);
-    if (!*count)
-        *count = match_all(v, pattern, MATCH_BASE, NULL, matches);
+    *matched = match_all(names, count, pattern, MATCH_EXACT, NULL, matches);
+    if (!*matched)
+        *matched = match_all(names, count, pattern, MATCH_BASE, NULL, matches);
     regex_t regex;
-    if (*count)
+    if (*matched)
         return matches;
     if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
-        *count = match_all(v, pattern, MATCH_TEXT, NULL, matches);
+        *matched = match_all(names, count, pattern, MATCH_TEXT, NULL, matches);
         return matches;
     }
-    *count = match_all(v, pattern, MATCH_REGEX, &regex, matches);
+    *matched = match_all(names, count, pattern, MATCH_REGEX, &regex, matches);
     regfree(&regex);
+    return matches;
+}
+
+bool *view_match(const struct view *v, const char *pattern, uint32_t *count, struct err *e)
+{
+    const char **names = calloc((size_t)v->function_count + 1, sizeof *names);
+    *count = 0;
+    if (!names) {
+        err_set(e, ERR_INTERNAL, "cannot match functions: out of memory");
+        return NULL;
+    }
+    /* A function whose paths were all refined away is not there, and the root is none. */
+    for (uint32_t i = 0; i < v->function_count; i++)
+        if (v->functions[i].total && i != v->tree.nodes[0].function)
+            names[i] = v->functions[i].name;
+    bool *matches = names_match(names, v->function_count, pattern, count, e);
+    free(names);
     return matches;
 }

@@ -113,6 +113,9 @@ uint32_t *view_order(const struct view *v, uint32_t *count, struct err *e);
  * pattern if it is none. matches: one flag per function, to free(). NULL on error; *count may be
  * 0. */
 bool *view_match(const struct view *v, const char *pattern, uint32_t *count, struct err *e);
+/* The same of any names; NULL: none. */
+bool *names_match(const char *const *names, uint32_t count, const char *pattern, uint32_t *matched,
+                  struct err *e);
 
 /* Whether a name is the pattern, or that with parameters and qualifiers: not a clone of such a
  * function, nor what is declared in it. */

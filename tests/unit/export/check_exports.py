@@ -246,19 +246,44 @@ def check_samples(sample, profile, names, text):
     assert got == want, (got - want, want - got)
 
 
-def check_go(sample):
-    path = sample.path("profile.pb.gz")
+def pprof_top(directory, *arguments):
+    """What pprof prints, and by function (flat, cumulative)."""
     out = run("go", "tool", "pprof", "-symbolize=none", "-sample_index=samples",
-              "-nodecount=1000000",
-              "-nodefraction=0", "-top", path, stderr=subprocess.STDOUT,
-              env={**os.environ, "HOME": sample.directory, "PPROF_TMPDIR": sample.directory})
+              "-nodecount=1000000", "-nodefraction=0", "-top", *arguments,
+              stderr=subprocess.STDOUT,
+              env={**os.environ, "HOME": directory, "PPROF_TMPDIR": directory})
     rows = {}
     for line in out.splitlines():
         # "flat flat% sum% cum cum% name"
-        m = re.match(rb"\s*(\d+)\s+[\d.]+%\s+[\d.]+%\s+(\d+)\s+[\d.]+%\s+(.*)", line)
+        m = re.match(rb"\s*(-?\d+)\s+[-\d.]+%\s+[-\d.]+%\s+(-?\d+)\s+[-\d.]+%\s+(.*)", line)
         if m:
             name = re.sub(rb" \(inline\)$", b"", m[3])
             rows[name] = (int(m[1]), int(m[2]))
+    return out, rows
+
+
+def check_go_base(program):
+    """One profile minus another, function by function; and minus itself, which is nothing."""
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
+        before, after = Sample(program, "random", one), Sample(program, "hand", two)
+        base = "-base=" + before.path("profile.pb.gz")
+        _, rows = pprof_top(one, base, after.path("profile.pb.gz"))
+        self_costs, total_costs = before.self_costs(), before.total_costs()
+        names = [n for n in {**total_costs, **after.total_costs()}
+                 if re.fullmatch(rb"[\w:]+", n)]
+        assert len(names) >= 3
+        for name in names:
+            want = (after.self_costs()[name] - self_costs[name],
+                    after.total_costs()[name] - total_costs[name])
+            assert rows.get(name, (0, 0)) == want, (name, rows.get(name), want)
+        assert any(flat < 0 for flat, _ in rows.values())
+        _, rows = pprof_top(one, base, before.path("profile.pb.gz"))
+        assert all(row == (0, 0) for row in rows.values()), rows
+    print("go: -base: ok")
+
+
+def check_go(sample):
+    out, rows = pprof_top(sample.directory, sample.path("profile.pb.gz"))
     self_costs, total_costs = sample.self_costs(), sample.total_costs()
     # pprof shortens template arguments and parameters in names; go by the plain ones.
     plain = [n for n in total_costs if re.fullmatch(rb"[\w:]+", n)]
@@ -289,6 +314,8 @@ def main():
         with tempfile.TemporaryDirectory() as directory:
             check(Sample(program, name, directory))
         print(f"{which}: {name}: ok")
+    if which == "go":
+        check_go_base(program)
 
 
 main()

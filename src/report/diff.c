@@ -1,0 +1,337 @@
+#include "report/diff.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/chance.h"
+#include "report/path_ids.h"
+
+const char *diff_normalize_name(unsigned by)
+{
+    static const char *const names[DIFF_NORMALIZES] = {"total", "time", "instructions", "none"};
+    return by < DIFF_NORMALIZES ? names[by] : NULL;
+}
+
+const char *diff_presence(const struct diff_row *row)
+{
+    const double *samples = row->change[DIFF_TOTAL].samples;
+    return samples[DIFF_BEFORE] > 0 ? samples[DIFF_AFTER] > 0 ? "both" : "gone" : "appeared";
+}
+
+/* ---- what values are multiplied by ---- */
+
+/* Instructions that the program executed: as its trigger, or the engine, counted them; 0: neither
+ * did. */
+static double instructions_of(const struct profile *p)
+{
+    for (uint32_t m = 0; m < p->metric_count; m++)
+        if (!strcmp(p->metrics[m].trigger, "instructions")) {
+            struct profile_sampled s = profile_sampled_by(p, profile_trigger_of(p, m));
+            return (double)s.weight * (double)p->metrics[m].period;
+        }
+    return observed_code(p) ? (double)observed_code(p)->instructions : 0;
+}
+
+/* A run's weight per what it is normalized by. */
+static double rate_of(const struct view *v, enum diff_normalize by)
+{
+    double weight = (double)v->samples * (double)v->profile->metrics[v->metric].period;
+    return by == DIFF_BY_TIME           ? weight / (double)v->profile->duration_ns
+           : by == DIFF_BY_INSTRUCTIONS ? weight / instructions_of(v->profile)
+                                        : weight;
+}
+
+static bool find_scales(struct diff *d, struct err *e)
+{
+    double before = 0;
+    d->scales = calloc(d->run_count + 1u, sizeof *d->scales);
+    if (!d->scales)
+        return err_set(e, ERR_INTERNAL, "cannot compare: out of memory");
+    for (uint32_t r = 0; r < d->run_count; r++) {
+        d->scales[r] = d->by == DIFF_BY_TOTAL ? 1 : rate_of(d->runs[r].view, d->by);
+        if (!isfinite(d->scales[r]) || !(d->scales[r] > 0))
+            return err_set(e, ERR_USAGE,
+                           d->by == DIFF_BY_INSTRUCTIONS
+                               ? "recording %u has no number of instructions; record -e cpu -e "
+                                 "instructions counts them, or record --exact"
+                               : "recording %u has no duration, so it cannot be normalized by time",
+                           r + 1);
+        before += d->runs[r].side == DIFF_BEFORE ? d->scales[r] / d->side_runs[DIFF_BEFORE] : 0;
+    }
+    for (uint32_t r = 0; r < d->run_count; r++) {
+        d->scales[r] /= before;
+        d->scale[d->runs[r].side] += d->scales[r] / d->side_runs[d->runs[r].side];
+    }
+    return true;
+}
+
+/* ---- what can be compared ---- */
+
+static const struct profile_metric *metric_of(const struct view *v)
+{
+    return &v->profile->metrics[v->metric];
+}
+
+static bool check_run(const struct view *first, const struct view *v, uint32_t number,
+                      struct err *e)
+{
+    const struct profile_metric *a = metric_of(first), *b = metric_of(v);
+    if (!v->samples)
+        return err_set(e, ERR_USAGE, "recording %u has no samples, so nothing to compare", number);
+    if (strcmp(a->name, b->name) != 0 || strcmp(a->unit, b->unit) != 0)
+        return err_set(e, ERR_USAGE,
+                       "recording 1 is of %s and recording %u of %s; --metric chooses one that all "
+                       "have",
+                       a->name, number, b->name);
+    bool exact[] = {a->how == METRIC_EXACT, b->how == METRIC_EXACT};
+    return (exact[0] == exact[1] && first->of_blocks == v->of_blocks) ||
+           err_set(e, ERR_USAGE,
+                   "recording %u was %s, and recording 1 was not: penumbra compare says how well "
+                   "they agree",
+                   number, exact[1] ? "counted in full" : "sampled");
+}
+
+/* ---- weights ---- */
+
+/* Of each row by run: weights[(row * DIFF_WEIGHTS + weight) * runs + run]. */
+struct weights {
+    double *list;
+    uint32_t runs;
+};
+
+static double *weight_at(const struct weights *w, size_t row, unsigned weight)
+{
+    return &w->list[(row * DIFF_WEIGHTS + weight) * w->runs];
+}
+
+static bool weights_init(struct weights *w, const struct diff *d, size_t rows)
+{
+    w->runs = d->run_count;
+    w->list = calloc((rows + 1) * DIFF_WEIGHTS * w->runs, sizeof *w->list);
+    return w->list;
+}
+
+static double effective_of(const struct view *v)
+{
+    return metric_of(v)->how == METRIC_EXACT ? INFINITY : v->effective;
+}
+
+/* A side as one sampling: all its samples, and the mean value. */
+static struct chance_side side_of(const struct diff *d, const double *weights, unsigned side,
+                                  const struct diff_change *c)
+{
+    double hits = 0, all = 0;
+    struct chance_side s = {.scale = d->scale[side]};
+    for (uint32_t r = 0; r < d->run_count; r++) {
+        double n = effective_of(d->runs[r].view);
+        if (d->runs[r].side != side)
+            continue;
+        s.n += n;
+        hits += weights[r] / (double)d->runs[r].view->samples * (isinf(n) ? 1 : n);
+        all += isinf(n) ? 1 : n;
+    }
+    s.share = all > 0 ? fmin(1, hits / all) : 0;
+    if (s.share > 0)
+        s.scale = c->value[side] / s.share;
+    return s;
+}
+
+/* Both must reject: sampling alone, and the spread of the runs. Either test holds its level where
+ * its error is what there is, so both together hold it. */
+static void judge(const struct diff *d, const double *weights, double *values,
+                  struct diff_change *c)
+{
+    for (uint32_t r = 0; r < d->run_count; r++) {
+        unsigned side = d->runs[r].side;
+        double share = fmin(1, weights[r] / (double)d->runs[r].view->samples);
+        values[r] = share * d->scales[r];
+        c->samples[side] += weights[r];
+        c->value[side] += values[r] / d->side_runs[side];
+    }
+    struct chance_side a = side_of(d, weights, DIFF_BEFORE, c);
+    struct chance_side b = side_of(d, weights, DIFF_AFTER, c);
+    struct chance_verdict sampling = chance_of_sampling(a, b);
+    c->low = sampling.low;
+    c->high = sampling.high;
+    bool few = a.share * a.n + b.share * b.n < DIFF_SAMPLES_LEAST;
+    c->p = few || (a.share == 0 && b.share == 0) ? NAN : sampling.p;
+    if (d->run_count <= DIFF_SIDES || isnan(c->p))
+        return;
+    uint32_t before = d->side_runs[DIFF_BEFORE];
+    struct chance_verdict runs =
+        chance_of_runs(values, before, values + before, d->side_runs[DIFF_AFTER]);
+    c->low = fmin(c->low, runs.low);
+    c->high = fmax(c->high, runs.high);
+    c->p = fmax(c->p, runs.p);
+}
+
+static bool adjust(struct diff_rows *rows, enum diff_weight weight)
+{
+    double *p = calloc(2 * (size_t)rows->count + 1, sizeof *p), *q = p ? p + rows->count : NULL;
+    for (uint32_t i = 0; p && i < rows->count; i++)
+        p[i] = rows->list[i].change[weight].p;
+    bool ok = p && chance_adjust(p, q, rows->count);
+    for (uint32_t i = 0; ok && i < rows->count; i++)
+        rows->list[i].change[weight].q = q[i];
+    free(p);
+    return ok;
+}
+
+static bool judge_all(const struct diff *d, const struct weights *w, struct diff_rows *rows)
+{
+    double *values = calloc(d->run_count + 1u, sizeof *values);
+    for (uint32_t i = 0; values && i < rows->count; i++)
+        for (unsigned k = 0; k < DIFF_WEIGHTS; k++)
+            judge(d, weight_at(w, i, k), values, &rows->list[i].change[k]);
+    bool ok = values && adjust(rows, DIFF_SELF) && adjust(rows, DIFF_TOTAL);
+    free(values);
+    return ok;
+}
+
+/* ---- rows ---- */
+
+static uint32_t function_at(const struct diff *d, uint32_t run, uint32_t function)
+{
+    return d->names.functions[d->names.ids[run][function]].same;
+}
+
+static bool make_functions(struct diff *d)
+{
+    struct weights w;
+    struct diff_rows *rows = &d->functions;
+    uint32_t *row_of = calloc(d->names.count + 1u, sizeof *row_of); /* index + 1 */
+    rows->list = calloc(d->names.count + 1u, sizeof *rows->list);
+    bool ok = weights_init(&w, d, d->names.count) && row_of && rows->list;
+    for (uint32_t r = 0; ok && r < d->run_count; r++)
+        for (uint32_t i = 0; i < d->runs[r].view->function_count; i++) {
+            const struct view_function *f = &d->runs[r].view->functions[i];
+            uint32_t id = function_at(d, r, i);
+            if (!f->total)
+                continue;
+            if (!row_of[id]) {
+                rows->list[rows->count] = (struct diff_row){.function = id, .parent = VIEW_NONE};
+                row_of[id] = ++rows->count;
+            }
+            weight_at(&w, row_of[id] - 1, DIFF_SELF)[r] += (double)f->self;
+            weight_at(&w, row_of[id] - 1, DIFF_TOTAL)[r] += (double)f->total;
+        }
+    ok = ok && judge_all(d, &w, rows);
+    free(w.list);
+    free(row_of);
+    return ok;
+}
+
+/* The contexts of one run. Rows are in the order of their numbers. */
+static bool add_contexts(struct diff *d, uint32_t run, struct path_ids *paths,
+                         const struct weights *w)
+{
+    const struct view_tree *t = &d->runs[run].view->tree;
+    uint64_t *path_of = calloc((size_t)t->count + 1, sizeof *path_of);
+    for (uint32_t i = 0; path_of && i < t->count; i++) {
+        const struct view_node *n = &t->nodes[i];
+        /* A parent's index is smaller than its children's. */
+        uint64_t parent = n->parent == VIEW_NONE ? 0 : path_of[n->parent];
+        uint32_t function = function_at(d, run, n->function);
+        if (!n->total) {
+            path_of[i] = parent;
+            continue;
+        }
+        path_of[i] = path_ids_find(paths, parent, function);
+        uint32_t row = (uint32_t)path_of[i] - 1;
+        if (row == d->contexts.count)
+            d->contexts.list[d->contexts.count++] = (struct diff_row){
+                .function = function, .parent = parent ? (uint32_t)parent - 1 : VIEW_NONE};
+        weight_at(w, row, DIFF_SELF)[run] += (double)n->self;
+        weight_at(w, row, DIFF_TOTAL)[run] += (double)n->total;
+    }
+    bool ok = path_of;
+    free(path_of);
+    return ok;
+}
+
+static bool make_contexts(struct diff *d)
+{
+    struct weights w = {0};
+    struct path_ids paths = {0};
+    size_t nodes = 0;
+    for (uint32_t r = 0; r < d->run_count; r++)
+        nodes += d->runs[r].view->tree.count;
+    d->contexts.list = calloc(nodes + 1, sizeof *d->contexts.list);
+    bool ok = path_ids_init(&paths, nodes) && weights_init(&w, d, nodes) && d->contexts.list;
+    for (uint32_t r = 0; ok && r < d->run_count; r++)
+        ok = add_contexts(d, r, &paths, &w);
+    ok = ok && judge_all(d, &w, &d->contexts);
+    path_ids_fini(&paths);
+    free(w.list);
+    return ok;
+}
+
+/* ---- the whole ---- */
+
+struct diff *diff_build(const struct diff_run *runs, uint32_t count, enum diff_normalize by,
+                        bool shapes, struct err *e)
+{
+    struct diff *d = calloc(1, sizeof *d);
+    if (!d) {
+        err_set(e, ERR_INTERNAL, "cannot compare: out of memory");
+        return NULL;
+    }
+    *d = (struct diff){.runs = runs, .run_count = count, .by = by};
+    bool ok = true;
+    for (uint32_t r = 0; ok && r < count; r++) {
+        d->side_runs[runs[r].side]++;
+        ok = check_run(runs[0].view, runs[r].view, r + 1, e);
+    }
+    ok = ok && find_scales(d, e) && diff_names_make(&d->names, runs, count, shapes, e);
+    if (ok && (!make_functions(d) || !make_contexts(d)))
+        ok = err_set(e, ERR_INTERNAL, "cannot compare: out of memory");
+    if (ok)
+        return d;
+    diff_free(d);
+    return NULL;
+}
+
+void diff_free(struct diff *d)
+{
+    if (!d)
+        return;
+    diff_names_fini(&d->names);
+    free(d->functions.list);
+    free(d->contexts.list);
+    free(d->scales);
+    free(d);
+}
+
+struct order_context {
+    const struct diff_row *rows;
+    enum diff_weight weight;
+};
+
+static int compare_rows(const void *a, const void *b, void *context)
+{
+    const struct order_context *c = context;
+    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const struct diff_change *x = &c->rows[i].change[c->weight], *y = &c->rows[k].change[c->weight];
+    if (diff_is_significant(x) != diff_is_significant(y))
+        return diff_is_significant(x) ? -1 : 1;
+    double u = fabs(diff_difference(x)), v = fabs(diff_difference(y));
+    if (u > v || u < v)
+        return u > v ? -1 : 1;
+    return (i > k) - (i < k);
+}
+
+uint32_t *diff_order(const struct diff_rows *rows, enum diff_weight weight, struct err *e)
+{
+    uint32_t *order = calloc((size_t)rows->count + 1, sizeof *order);
+    struct order_context c = {rows->list, weight};
+    if (!order) {
+        err_set(e, ERR_INTERNAL, "cannot sort differences: out of memory");
+        return NULL;
+    }
+    for (uint32_t i = 0; i < rows->count; i++)
+        order[i] = i;
+    if (rows->count)
+        qsort_r(order, rows->count, sizeof *order, compare_rows, &c);
+    return order;
+}
