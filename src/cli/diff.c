@@ -12,6 +12,7 @@
 #include "collector/open_profile.h"
 #include "report/diff.h"
 #include "report/from_edges.h"
+#include "report/html.h"
 
 /* Its own among the exit statuses (docs/exit-status.md). */
 enum { STATUS_RULE_BROKEN = 1 };
@@ -25,7 +26,7 @@ struct arguments {
     uint32_t by; /* enum diff_normalize */
     struct view_options view;
     struct symbols_options symbols;
-    const char *output;
+    const char *output, *html;
     double min;
     int64_t limit;
     bool contexts, json, folded, no_shapes, full_names, quick;
@@ -90,6 +91,8 @@ static const struct option_row rows[] = {
     {0, "json", .help = "as JSON (docs/json.md)", FIELD(struct arguments, json)},
     {0, "folded", .help = "as lines \"STACK BEFORE AFTER\", which flamegraph.pl draws",
      FIELD(struct arguments, folded)},
+    {0, "html", "FILE", .help = "one self-contained page with a differential flame graph",
+     FIELD(struct arguments, html)},
     {'o', "output", "FILE", .help = "write to FILE instead of standard output",
      FIELD(struct arguments, output)},
     {0, "quick", .help = "names from symbol tables only: no inlined functions",
@@ -143,7 +146,7 @@ static bool check_output(const struct arguments *a, struct err *e)
 {
     for (unsigned side = 0; side < DIFF_SIDES; side++)
         for (uint32_t i = 0; i < a->counts[side]; i++)
-            if (!output_is_apart(a->output, a->inputs[side][i], e))
+            if (!output_is_apart(a->html ? a->html : a->output, a->inputs[side][i], e))
                 return false;
     return true;
 }
@@ -164,9 +167,10 @@ static bool take_arguments(struct arguments *a, int count, char **words, struct 
                        count < DIFF_SIDES ? "fewer" : "more");
     for (unsigned side = 0; !grouped && side < DIFF_SIDES; side++)
         take_input(a, side, words[side], e);
-    if (a->json + a->folded + a->contexts > 1)
-        return err_set(e, ERR_USAGE, "--json, --folded and --contexts are different outputs; JSON "
-                                     "has both functions and contexts");
+    if (a->json + a->folded + a->contexts + (a->html != NULL) > 1)
+        return err_set(e, ERR_USAGE,
+                       "--json, --folded, --html and --contexts are different outputs; JSON and "
+                       "the page have both functions and contexts");
     a->symbols.detail = a->quick ? SYMBOLS_QUICK : SYMBOLS_FUNCTIONS;
     return check_output(a, e);
 }
@@ -223,8 +227,11 @@ static bool print_bytes(FILE *out, const struct diff *d, const struct arguments 
                         const struct recordings *r, struct err *e)
 {
     struct buf bytes = {0};
-    bool ok = a->json ? diff_json(&bytes, d, r->files, e) : diff_folded(&bytes, d, e);
-    if (ok && bytes.size)
+    bool ok = a->folded ? diff_folded(&bytes, d, e) : diff_json(&bytes, d, r->files, e);
+    if (ok && a->html)
+        ok = report_html((const char *)bytes.data, bytes.size,
+                         d->runs[d->run_count - 1].view->profile->command, out, e);
+    else if (ok && bytes.size)
         fwrite(bytes.data, 1, bytes.size, out);
     buf_free(&bytes);
     return ok;
@@ -233,7 +240,8 @@ static bool print_bytes(FILE *out, const struct diff *d, const struct arguments 
 static bool print(const struct diff *d, const struct arguments *a, const struct recordings *r,
                   struct err *e)
 {
-    const char *path = a->output && strcmp(a->output, "-") != 0 ? a->output : NULL;
+    const char *path = a->html ? a->html : a->output;
+    path = path && strcmp(path, "-") != 0 ? path : NULL;
     FILE *out = path ? fopen(path, "we") : stdout;
     if (!out)
         return err_set_errno(e, ERR_OUTPUT, errno, "cannot create %s", path);
@@ -242,7 +250,8 @@ static bool print(const struct diff *d, const struct arguments *a, const struct 
     style.limit = (uint32_t)a->limit;
     style.full_names = a->full_names;
     const struct diff_text_options text = {.style = &style, .contexts = a->contexts};
-    bool ok = a->json || a->folded ? print_bytes(out, d, a, r, e) : diff_text(out, d, &text, e);
+    bool bytes = a->json || a->folded || a->html;
+    bool ok = bytes ? print_bytes(out, d, a, r, e) : diff_text(out, d, &text, e);
     bool written = !ferror(out);
     written = (path ? fclose(out) : fflush(out)) == 0 && written;
     return ok && (written || err_set_errno(e, ERR_OUTPUT, errno, "cannot write %s",

@@ -40,3 +40,39 @@ export class Palette {
     return dark.matches ? "hsl(48 95% 45%)" : "hsl(48 100% 58%)";
   }
 }
+
+// What changed: red for more, blue for less, which color-blind eyes tell apart; the stronger, the greater the change.
+// Gray: not more than chance.
+const MORE = [14, 88];
+const LESS = [212, 82];
+
+export class DiffPalette {
+  fill(image, name, dimmed, { row }) {
+    return this.#of(row.total, dimmed);
+  }
+
+  #of(change, dimmed) {
+    const { before, difference, significant } = change;
+    if (!significant) return dark.matches ? `hsl(0 0% ${dimmed ? 22 : 30}%)` : `hsl(0 0% ${dimmed ? 93 : 86}%)`;
+    const [hue, saturation] = difference > 0 ? MORE : LESS;
+    const half = 0.5; // a change by so much of what was is as strong as any
+    const strength = before > 0 ? Math.min(1, Math.abs(difference / before) / half) : 1;
+    const lightness = dark.matches ? 26 + 16 * strength : 87 - 22 * strength;
+    return `hsl(${hue} ${dimmed ? saturation / 3 : saturation}% ${lightness.toFixed(1)}%)`;
+  }
+
+  highlight() {
+    return new Palette().highlight();
+  }
+
+  legend() {
+    const of = (before, after) => this.#of({ before, difference: after - before, significant: true }, false);
+    return [
+      ["+ appeared, or half as much again", of(0, 1)],
+      ["a little more", of(20, 21)],
+      ["not more than chance", this.#of({ significant: false }, false)],
+      ["a little less", of(20, 19)],
+      ["\u2212 gone, or half as much", of(1, 0)],
+    ];
+  }
+}

@@ -39,9 +39,10 @@ function fitted(text, room) {
 export class Graph {
   // host: the element to draw in. tip: the tooltip's element.
   // events: onZoom(id), onSearch(samples, all), onFrame(text)
+  // words: describe(frame) and rows(frame), instead of those of a report; or nothing.
   // data: the report, set before anything is drawn.
-  constructor({ host, tip, palette, events }) {
-    Object.assign(this, { host, tip, palette, events, data: null });
+  constructor({ host, tip, palette, events, words }) {
+    Object.assign(this, { host, tip, palette, events, words, data: null });
     this.matches = null;
     this.canvas = document.createElement("canvas");
     this.spacer = document.createElement("div");
@@ -193,17 +194,17 @@ export class Graph {
     context.textBaseline = "middle";
     for (const { frame, count, x, y, width } of this.shown) {
       const found = this.#isFound(frame);
-      const { image, name } = frame.data || {};
+      const { image, name, label: marked } = frame.data || {};
       const above = frame.depth < this.focus.depth;
       context.globalAlpha = above ? 0.55 : 1;
       context.fillStyle =
-        !frame.data ? merged : found ? this.palette.highlight() : this.palette.fill(image, name, this.matches !== null);
+        !frame.data ? merged : found ? this.palette.highlight() : this.palette.fill(image, name, this.matches !== null, frame.data);
       context.fillRect(x, y, width, CELL);
       context.fillStyle = gap;
       context.fillRect(x + width - 0.6, y, 0.6, CELL);
       context.fillRect(x, y + CELL - 0.6, width, 0.6);
       context.fillStyle = ink;
-      const text = frame.data ? format.shortName(name) : `${format.count(count)} more`;
+      const text = frame.data ? format.shortName(marked ?? name) : `${format.count(count)} more`;
       const label = fitted(text, Math.floor((width - 8) / this.character));
       if (label) context.fillText(label, x + 4, y + CELL / 2);
     }
@@ -258,6 +259,7 @@ export class Graph {
   }
 
   describe(frame) {
+    if (this.words) return this.words.describe(frame);
     const { name, image, value, self, calls, cost } = frame.data;
     const parts = [name];
     if (image) parts.push(image);
@@ -269,6 +271,7 @@ export class Graph {
   }
 
   #rows({ frame }) {
+    if (this.words) return this.words.rows(frame);
     const row = (label, samples) => [
       label,
       format.percent(samples, this.total),

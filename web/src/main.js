@@ -4,6 +4,7 @@
 
 import { Annotated } from "./annotate.js";
 import { Palette, onSchemeChange } from "./color.js";
+import { DiffPage } from "./diff.js";
 import * as format from "./format.js";
 import { Graph } from "./graph.js";
 import { bottomUp, draw, flatten, functionsOf, imagesBySelf, matcher, ofThread, samplesByThread, topDown } from "./model.js";
@@ -412,4 +413,6 @@ class Page {
   }
 }
 
-new Page([JSON.parse(element("profile").textContent)].flat());
+const profile = JSON.parse(element("profile").textContent);
+if (profile.contexts) new DiffPage(profile);
+else new Page([profile].flat());

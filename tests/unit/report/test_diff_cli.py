@@ -176,6 +176,8 @@ class Diff(unittest.TestCase):
         self.diff("--normalize", "instructions", "plain.pnb", "plain.pnb", status=2)
         self.diff("--metric", "wall", "plain.pnb", "plain.pnb", status=2)
         self.diff("--json", "--folded", "plain.pnb", "plain.pnb", status=2)
+        self.diff("--html", "x.html", "--json", "plain.pnb", "plain.pnb", status=2)
+        self.diff("--html", "plain.pnb", "plain.pnb", "again.pnb", status=2)
         self.diff("-o", "plain.pnb", "plain.pnb", "again.pnb", status=2)
         self.diff("-o", "/no/such/place", "plain.pnb", "again.pnb", status=124)
         self.assertIn("at most", self.diff("--before", *["plain.pnb"] * 300, "--after",

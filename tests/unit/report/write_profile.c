@@ -1,6 +1,6 @@
 /* Writes the profile that test_cli.py reports on. usage: write_profile FILE [LEVELS] With LEVELS,
  * one recursion that deep; "latin": a command line that is not UTF-8; "brackets": a function
- * without a symbol. */
+ * without a symbol; "before" and "after": a change, for tests/programs/html. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +23,10 @@ int main(int argc, char **argv)
         set(&p->command, "program caf\xe9 <b>");
         set(&p->processes[0].command, "program caf\xe9 <b>");
         set(&p->processes[0].name, "caf\xe9");
+    } else if (argc > 2 && !strcmp(argv[2], "before")) {
+        make_thread(p, 101, "main", "abc 300; abd 200; ae 400; bab 100");
+    } else if (argc > 2 && !strcmp(argv[2], "after")) {
+        make_thread(p, 101, "main", "abc 300; abd 20; af 400; bab 280");
     } else if (argc > 2 && !strcmp(argv[2], "brackets")) {
         make_thread(p, 101, "main", "ab 10");
         set(&p->processes[0].jit[1].name, "[f+0x10]");

@@ -1,0 +1,270 @@
+// The page of `penumbra diff --html`: both recordings' calling contexts as one flame graph, each frame in the color of
+// what changed, and the functions by what changed. Noise is gray.
+
+import { DiffPalette, onSchemeChange } from "./color.js";
+import * as format from "./format.js";
+import { Graph } from "./graph.js";
+import { matcher } from "./model.js";
+
+const element = (id) => document.getElementById(id);
+const ROWS = 100; // of the table, at first
+const TYPING_PAUSE = 150; // milliseconds until what was typed is searched for
+// As in model.js: the first share that leaves few enough frames.
+const SHARES = [0, 0.0001, 0.0005];
+const MOST_NODES = 20000;
+
+// How wide a frame is, in percent of the total before. "both": what appeared and what is gone are both to be seen.
+const WIDTHS = {
+  before: (change) => change.before,
+  both: (change) => (change.before + change.after) / 2,
+  after: (change) => change.after,
+};
+const WIDTH_NAMES = { before: "Before", both: "Both", after: "After" };
+const WEIGHTS = { self: "Own samples", total: "With callees" };
+const LABELS = { appeared: "+ ", gone: "− ", both: "" };
+
+const percent = (value) => `${value.toFixed(2)}%`;
+const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+
+function changeOf({ before, difference, after }) {
+  if (before === 0) return after === 0 ? "" : "appeared";
+  return after === 0 ? "gone" : `${signed((100 * difference) / before)}%`;
+}
+
+function node(row, value) {
+  return { name: row.name, label: LABELS[row.presence] + row.name, image: row.image, value, row, children: [], rest: { count: 0, value: 0 } };
+}
+
+// The tree of contexts as Graph draws it. Parents come before their children.
+function treeOf(contexts, width) {
+  const values = contexts.map((row) => width(row.total));
+  for (const share of SHARES) {
+    const nodes = new Array(contexts.length).fill(null);
+    let count = 0;
+    contexts.forEach((row, i) => {
+      const parent = row.parent < 0 ? null : nodes[row.parent];
+      if (row.parent >= 0 && parent === null) return;
+      if (parent !== null && (values[i] === 0 || values[i] < share * values[0])) {
+        parent.rest.count++;
+        parent.rest.value += values[i];
+        return;
+      }
+      nodes[i] = node(row, values[i]);
+      count++;
+      if (parent !== null) parent.children.push(nodes[i]);
+    });
+    if (count <= MOST_NODES || share === SHARES.at(-1)) return nodes[0];
+  }
+  return null; // not reached: the last share has no limit
+}
+
+// What the graph says of a frame.
+const words = {
+  describe({ data: { row } }) {
+    const { total } = row;
+    return [row.name, row.image, `${percent(total.before)} before, ${percent(total.after)} after`, verdict(total)].filter(Boolean).join(" · ");
+  },
+  rows({ data, parent }) {
+    if (!data) return [["Together", percent(parent.rest.value)]];
+    const line = (label, change) => [label, percent(change.before), percent(change.after), signed(change.difference), `${signed(change.low)} … ${signed(change.high)}`];
+    const { row } = data;
+    const rows = [["", "before", "after", "difference", "95% interval"], line("Total", row.total), line("Self", row.self)];
+    if (row.was) rows.push(["Was", row.was]);
+    rows.push(["", verdict(row.total)]);
+    return rows;
+  },
+};
+
+function verdict(change) {
+  return change.significant ? `${changeOf(change)}, more than chance` : "not more than chance";
+}
+
+function readState() {
+  const hash = new URLSearchParams(location.hash.slice(1));
+  return {
+    width: hash.get("width") in WIDTHS ? hash.get("width") : "both",
+    weight: hash.get("weight") in WEIGHTS ? hash.get("weight") : "self",
+    shape: hash.get("shape") === "flame" ? "flame" : "icicle",
+    search: hash.get("search") || "",
+    zoom: Number(hash.get("zoom")) || 0,
+  };
+}
+
+// Buttons of which one is pressed.
+function choice(label, names, key, onPick) {
+  const group = document.createElement("div");
+  group.className = "choice";
+  group.setAttribute("role", "group");
+  group.setAttribute("aria-label", label);
+  for (const [value, text] of Object.entries(names)) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = text;
+    button.dataset[key] = value;
+    button.addEventListener("click", () => onPick(value));
+    group.append(button);
+  }
+  return group;
+}
+
+function cell(row, text, className = "") {
+  const made = row.insertCell();
+  made.textContent = text;
+  made.className = className;
+  return made;
+}
+
+export class DiffPage {
+  constructor(data) {
+    this.data = data;
+    this.state = readState();
+    this.palette = new DiffPalette();
+    this.rows = ROWS;
+    this.graph = new Graph({
+      host: element("graph"),
+      tip: element("tip"),
+      palette: this.palette,
+      words,
+      events: {
+        onZoom: (id) => this.change({ zoom: id }),
+        onSearch: (part, all) => (element("found").textContent = `${format.percent(part, all)} matched`),
+        onFrame: (text) => (element("detail").textContent = text),
+      },
+    });
+    element("graph").frames = () => this.graph.frames();
+    this.#build();
+    this.#listen();
+    this.show();
+  }
+
+  #build() {
+    const { before, after, normalize, metric, functions } = this.data;
+    element("command").textContent = before[0].command === after[0].command ? before[0].command : `${before[0].command} → ${after[0].command}`;
+    const fact = (label, value) => {
+      const item = document.createElement("div");
+      const [name, text] = ["dt", "dd"].map((tag) => document.createElement(tag));
+      name.textContent = label;
+      text.textContent = value;
+      item.append(name, text);
+      element("facts").append(item);
+    };
+    const samples = (runs) =>
+      `${format.count(runs.reduce((sum, run) => sum + run.samples, 0))} samples${runs.length > 1 ? `, ${runs.length} recordings` : ""}`;
+    fact("Before", samples(before));
+    fact("After", samples(after));
+    fact("Metric", metric);
+    fact("Normalized by", normalize);
+    if (normalize !== "total") fact("Total after", percent((100 * after.reduce((sum, run) => sum + run.scale, 0)) / after.length));
+    fact("Functions changed", `${functions.filter((f) => f.self.significant || f.total.significant).length} beyond chance`);
+    document.querySelector("[data-view]").parentElement.replaceWith(
+      choice("Width of frames", WIDTH_NAMES, "width", (width) => this.change({ width, zoom: 0 })),
+    );
+    const table = element("functions");
+    table.classList.remove("uncounted");
+    table.before(choice("Weight of functions", WEIGHTS, "weight", (weight) => this.change({ weight })));
+    this.head = ["Before", "After", "Difference", "95% interval", "Change", "Function", "Image"].map((text, i) => {
+      const head = document.createElement("th");
+      head.scope = "col";
+      head.className = i < 5 ? "number" : "";
+      const label = document.createElement("span");
+      label.textContent = text;
+      head.append(label);
+      return head;
+    });
+    table.tHead.rows[0].replaceChildren(...this.head);
+    this.#legend();
+  }
+
+  #legend() {
+    const entries = this.palette.legend().map(([label, color]) => {
+      const item = document.createElement("li");
+      const swatch = document.createElement("i");
+      swatch.style.background = color;
+      item.append(swatch, label);
+      return item;
+    });
+    element("legend").setAttribute("aria-label", "Colors of changes");
+    element("legend").replaceChildren(...entries);
+  }
+
+  #listen() {
+    for (const button of document.querySelectorAll("[data-shape]"))
+      button.addEventListener("click", () => this.change({ shape: button.dataset.shape, zoom: 0 }));
+    element("search").addEventListener("input", (event) => {
+      clearTimeout(this.typing);
+      this.typing = setTimeout(() => this.change({ search: event.target.value }), TYPING_PAUSE);
+    });
+    element("reset").addEventListener("click", () => this.change({ search: "", zoom: 0 }));
+    element("more").addEventListener("click", () => {
+      this.rows = Infinity;
+      this.#table();
+    });
+    document.addEventListener("keydown", (event) => {
+      if (event.key !== "/" || event.target.matches("input")) return;
+      event.preventDefault();
+      element("search").focus();
+    });
+    window.addEventListener("resize", () => this.graph.resize());
+    window.addEventListener("popstate", () => {
+      this.state = readState();
+      this.show();
+    });
+    onSchemeChange(() => {
+      this.#legend();
+      this.graph.resize();
+    });
+  }
+
+  change(changes) {
+    Object.assign(this.state, changes);
+    const usual = { width: "both", weight: "self", shape: "icicle", search: "", zoom: 0 };
+    const hash = new URLSearchParams(Object.entries(this.state).filter(([key, value]) => value !== usual[key]));
+    const address = `#${hash}`;
+    if (address !== (location.hash || "#")) history.pushState(null, "", address);
+    this.show();
+  }
+
+  show() {
+    const { width, weight, shape, search, zoom } = this.state;
+    const drawn = `${width} ${shape}`;
+    if (this.drawn !== drawn)
+      this.graph.draw(treeOf(this.data.contexts, WIDTHS[width]), { icicle: shape === "icicle", bottomUp: false, zoom });
+    else this.graph.zoom(zoom);
+    this.drawn = drawn;
+    for (const [key, value] of Object.entries({ width, weight, shape }))
+      for (const button of document.querySelectorAll(`[data-${key}]`))
+        button.setAttribute("aria-pressed", String(button.dataset[key] === value));
+    if (element("search").value !== search) element("search").value = search;
+    this.matches = matcher(search);
+    this.graph.search(this.matches);
+    if (!this.matches) element("found").textContent = "";
+    this.#table();
+  }
+
+  // Significant ones first, then by the greatest difference.
+  #table() {
+    const { weight } = this.state;
+    const rank = ({ [weight]: change }) => (change.significant ? 1e6 : 0) + Math.abs(change.difference);
+    const listed = this.data.functions.filter((f) => f[weight].before + f[weight].after > 0).sort((a, b) => rank(b) - rank(a));
+    const body = element("functions").tBodies[0];
+    body.replaceChildren();
+    for (const f of listed.slice(0, this.rows)) {
+      const change = f[weight];
+      const row = body.insertRow();
+      row.className = `${change.significant ? "changed" : "noise"}${this.matches?.(f.name) ? " match" : ""}`;
+      cell(row, percent(change.before), "number");
+      cell(row, percent(change.after), "number");
+      cell(row, signed(change.difference), "number");
+      cell(row, `${signed(change.low)} … ${signed(change.high)}`, "number");
+      cell(row, `${changeOf(change)}${change.significant ? " *" : ""}`, "number");
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = f.was ? `${f.name} (was ${f.was})` : f.name;
+      button.addEventListener("click", () => this.change({ search: this.state.search === `=${f.name}` ? "" : `=${f.name}` }));
+      cell(row, "").append(button);
+      cell(row, f.image, "image");
+    }
+    element("more").hidden = listed.length <= this.rows;
+    element("more").textContent = `${format.count(listed.length - Math.min(this.rows, listed.length))} more functions`;
+  }
+}
