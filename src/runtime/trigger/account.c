@@ -8,12 +8,14 @@
  *
  * Delivery is latency and return, and what the interruption has displaced from caches. Where the
  * event has just been set, the moment of its expiry is known on the thread's CPU clock, and so the
- * latency. The collector has measured latency L and whole delivery D of an empty handler in a loop.
- * In programs that use their caches both take several times as long. What comes after the handler
- * grows more, since the program must fill its caches again; COLD is set so that the account of
- * plain sampling meets what is measured (bench/run.py account):
+ * latency. WHOLE, in percent of it, is set so that the account meets what is measured
+ * (bench/run.py account). The collector has measured latency L and whole delivery D of an empty
+ * handler in a loop. A delivery is no cheaper than that, and no dearer than MOST times L allows;
+ * where no latency is known, it is COLD percent of that: programs use their caches.
  *
- *     delivery = D * latency / L * COLD / 100
+ *     delivery = max(D, min(latency, MOST * L) * WHOLE / 100), or D * COLD / 100
+ *
+ * Other prices that the collector has measured grow as that does.
  *
  * A period that expires in the kernel, where that is not seen, or while a signal is pending,
  * interrupts the thread too. It costs a delivery less a signal, whose price the collector has
@@ -24,8 +26,8 @@
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
-enum { SHORT_US = 20, TURNS = 4, BURST_US = 200, SWITCHED_US = 2, COLD = 120, SWITCH_COLD = 2,
-      LATENCY_MOST = 8 };
+enum { SHORT_US = 20, TURNS = 4, BURST_US = 200, WHOLE = 170, COLD = 250, SWITCH_COLD = 2,
+      MOST = 8 };
 
 /* Of the process: where a thread begins. 0: not measured yet. */
 static uint64_t process_latency_ns;
@@ -56,25 +58,25 @@ static uint64_t latency_median(const struct rt_account *a)
     return sorted[count / 2];
 }
 
+static uint64_t switches_so_far(void)
+{
+    struct rt_switches s = switches_now_as();
+    return s.waits + s.preempted;
+}
+
 void account_set_as(struct rt_thread *t)
 {
-    t->account.set_ticks = sys_ticks_as();
+    t->account.set = true;
+    t->account.set_switches = switches_so_far();
 }
 
 /* The event stands still while the thread is switched out, and a little longer than the clock: then
  * it tells nothing. */
-static bool was_switched(const struct rt_thread *t, uint64_t cpu_ns, uint64_t ticks_at_entry)
-{
-    return ticks_to_ns(ticks_at_entry - t->account.set_ticks) > cpu_ns + 1000 * SWITCHED_US;
-}
-
 void account_latency_as(struct rt_thread *t, uint64_t expiry_cpu_ns, uint64_t ticks_at_entry)
 {
     uint64_t now = thread_cpu_ns_as(), since_entry = ticks_to_ns(sys_ticks_as() - ticks_at_entry);
-    bool switched =
-        was_switched(t, now - since_entry - (expiry_cpu_ns - t->clock.period), ticks_at_entry);
-    t->account.set_ticks = 0;
-    if (switched)
+    t->account.set = false;
+    if (switches_so_far() != t->account.set_switches)
         return;
     uint64_t before = expiry_cpu_ns + since_entry;
     if (now <= before || now - before >= t->clock.period || now - before > UINT32_MAX)
@@ -84,18 +86,14 @@ void account_latency_as(struct rt_thread *t, uint64_t expiry_cpu_ns, uint64_t ti
     __atomic_store_n(&process_latency_ns, t->account.latency_ns, __ATOMIC_RELAXED);
 }
 
-/* As much more than in the collector's loop as the latency is. */
-static uint64_t colder(uint64_t price_ns, uint64_t latency_ns)
-{
-    uint64_t least = rt.config->latency_ns, most = least * LATENCY_MOST;
-    if (latency_ns > most)
-        latency_ns = most;
-    return least && latency_ns > least ? price_ns * latency_ns / least : price_ns;
-}
-
+/* As much more than in the collector's loop as a delivery is. */
 static uint64_t scaled(uint64_t price_ns, uint64_t latency_ns)
 {
-    return colder(price_ns * COLD / 100, latency_ns);
+    uint64_t loop = rt.config->delivery_ns, most = MOST * (uint64_t)rt.config->latency_ns;
+    if (!latency_ns || !loop)
+        return price_ns * COLD / 100;
+    uint64_t delivery = (most && latency_ns > most ? most : latency_ns) * WHOLE / 100;
+    return delivery > loop ? price_ns * delivery / loop : price_ns;
 }
 
 uint64_t account_price_as(const struct rt_thread *t)
@@ -108,10 +106,9 @@ uint64_t account_price_as(const struct rt_thread *t)
 /* Of one whose signal costs what one at a kernel tick does: the rest is the timer's. */
 void account_unseen_as(struct rt_thread *t, uint64_t expirations)
 {
-    uint64_t price = scaled(rt.config->delivery_ns, t->account.latency_ns),
-             signal = rt.config->tick_ns;
-    if (expirations && price > signal)
-        t->record->delivered_ns += expirations * (price - signal);
+    uint64_t delivery = rt.config->delivery_ns, signal = rt.config->tick_ns;
+    if (expirations && delivery > signal)
+        t->record->delivered_ns += expirations * scaled(delivery - signal, t->account.latency_ns);
 }
 
 uint64_t trigger_price_as(void)
@@ -132,7 +129,7 @@ static uint64_t switch_price(uint64_t period_ns)
 /* Who is preempted finds its caches full of what others have done meanwhile. */
 void account_switches_as(struct rt_thread *t, struct rt_switches s)
 {
-    uint64_t price = switch_price(t->clock.period), cold = colder(price, t->account.latency_ns);
+    uint64_t price = switch_price(t->clock.period), cold = scaled(price, t->account.latency_ns);
     t->record->switches += s.waits + s.preempted;
     t->record->switched_ns +=
         s.waits * price + s.preempted * (cold < SWITCH_COLD * price ? cold : SWITCH_COLD * price);

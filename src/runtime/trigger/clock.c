@@ -284,7 +284,7 @@ static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_tic
     }
     t->clock.base += t->clock.period;
     account_enter_as(t);
-    if (t->account.set_ticks)
+    if (t->account.set)
         account_latency_as(t, t->clock.base, ticks_at_entry);
     if (ticks_to_ns(passed_ticks) < t->clock.period + t->clock.period / 2 ||
         guest.process->exclude_kernel)

@@ -202,7 +202,7 @@ sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, bool late, uint
     }
     /* at the end of a system call, in which its period may have expired long ago */
     if (regs.r[UNWIND_RCX] == regs.r[UNWIND_RIP])
-        t->account.set_ticks = 0;
+        t->account.set = false;
     enum drop_reason drop = late ? late_reason(t, &regs, ticks) : DROP_COUNT;
     struct trigger_charge charge = trigger_charge_as(t, ticks, overrun);
     bool taken = false, stopping = stack_left(t, u) >= STACK_WALK && is_stopping(t, &regs, late);

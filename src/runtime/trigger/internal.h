@@ -66,6 +66,8 @@ uint64_t account_call_as(struct rt_thread *t, uint64_t ticks_at_entry);
 /* The thread has used so much CPU time since its window began: samples cannot have cost more.
  * Returns what they cost. */
 uint64_t account_bound_as(struct rt_thread *t, uint64_t cpu_ns);
+/* Of the calling thread since it began. */
+struct rt_switches switches_now_as(void);
 void account_switches_as(struct rt_thread *t, struct rt_switches s);
 /* So many periods have expired that no signal has come of. */
 void account_unseen_as(struct rt_thread *t, uint64_t expirations);

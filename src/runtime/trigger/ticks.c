@@ -54,8 +54,7 @@ enum {
 /* atomic: threads in a row that have ended by BRIEF_NS; each other one halves it */
 static uint32_t brief;
 
-/* Of the calling thread since it began. */
-static struct rt_switches switches_now(void)
+struct rt_switches switches_now_as(void)
 {
     struct rusage usage;
     usage.ru_nvcsw = usage.ru_nivcsw = 0;
@@ -76,7 +75,7 @@ void ticks_arm_as(struct rt_thread *t)
     if (t->timer >= 0)
         look_begin(t, (struct rt_switches){0, 0}); /* it has just begun */
     if (t->fd >= 0 && t->clock.trigger == TRIGGER_CPU)
-        look_begin(t, switches_now());
+        look_begin(t, switches_now_as());
 }
 
 /* A thread that the process has begun: not its first one, nor a child on its memory, whose timer
@@ -137,7 +136,7 @@ void trigger_last_as(struct rt_thread *t)
 {
     if (t->fd < 0 || t->clock.trigger != TRIGGER_CPU || rt_quiet_as())
         return;
-    struct rt_switches now = switches_now();
+    struct rt_switches now = switches_now_as();
     account_switches_as(t, (struct rt_switches){now.waits - t->switches.waits,
                                                 now.preempted - t->switches.preempted});
     t->switches = now;
@@ -162,7 +161,7 @@ void ticks_look_as(struct rt_thread *t, uint64_t passed_ns)
     if (t->clock.trigger != TRIGGER_CPU || guest.process->mechanism != MECHANISM_PERF ||
         rt.carrier->translates || !is_due(t, passed_ns))
         return;
-    struct rt_switches now = switches_now();
+    struct rt_switches now = switches_now_as();
     uint64_t waits = now.waits - t->switches.waits,
              preempted = now.preempted - t->switches.preempted;
     uint64_t seen = waits + preempted / PREEMPTED;

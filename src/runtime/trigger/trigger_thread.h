@@ -5,6 +5,7 @@
 #ifndef PENUMBRA_RUNTIME_TRIGGER_TRIGGER_THREAD_H
 #define PENUMBRA_RUNTIME_TRIGGER_TRIGGER_THREAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "runtime/runtime.h"
@@ -29,9 +30,8 @@ struct rt_account {
     uint64_t typical;
     uint32_t turn;         /* samples */
     uint64_t last_cost;    /* ticks that the last sample took, preempted or not */
-    /* time stamp counter where the event has just been set: the next one's latency can be measured;
-     * else 0 */
-    uint64_t set_ticks;
+    bool set;              /* the event has just been set: its latency can be measured */
+    uint64_t set_switches; /* of the thread until then */
 };
 
 /* The sampling clock of one trigger in one thread (trigger/clock.c). */

@@ -24,6 +24,9 @@
 
 enum { DEPTH = 100, STACK = 1 << 20, TIMES = 50 };
 
+/* Prices grow by so much where no latency is known, in percent. */
+enum { UNKNOWN = 250 };
+
 /* Some of what a call takes comes after the account's last look at the clock: reading that, or, in
  * a process that has become ours a moment ago, the rest of a function. So much of it is charged at
  * least, by percent. */
@@ -130,7 +133,7 @@ static void begin_is_charged(void **state)
 static int unseen_check(bool excludes)
 {
     enum { PERIODS = 10, DELIVERY_NS = 20000, SIGNAL_NS = 3000,
-          PRICE_NS = DELIVERY_NS * 12 / 10 - SIGNAL_NS };
+          PRICE_NS = (DELIVERY_NS - SIGNAL_NS) * UNKNOWN / 100 };
     struct rt_thread *t = alone_begin(DEPTH, 0, __builtin_frame_address(0), STACK);
     struct spool_config *c = t ? settings_sampling_as(&guest.spool) : NULL;
     if (!t)
@@ -148,7 +151,7 @@ static int unseen_check(bool excludes)
     ucontext_t here;
     getcontext(&here);
     handler_as(SIGTRAP, &info.info, &here);
-    uint64_t own = DELIVERY_NS * 12 / 10, least = own + PERIODS * PRICE_NS;
+    uint64_t own = DELIVERY_NS * UNKNOWN / 100, least = own + PERIODS * PRICE_NS;
     print_message("%llu ns, %llu at least\n", (unsigned long long)t->record->delivered_ns,
                   (unsigned long long)least);
     return t->record->delivered_ns < least                  ? 2
@@ -170,10 +173,10 @@ static void unseen_is_charged(void **state)
 }
 
 /* Where a thread is preempted a switch costs as much more than in the collector's loop as signals
- * come later, but no more than twice as much. */
+ * do, but no more than twice as much. */
 static void switches_are_charged(void **state)
 {
-    enum { SWITCH_NS = 2000, LATENCY_NS = 5000, SWITCHES = 10 };
+    enum { SWITCH_NS = 2000, LATENCY_NS = 5000, DELIVERY_NS = LATENCY_NS * 17 / 10, SWITCHES = 10 };
     int status = 0;
     pid_t pid = fork();
     (void)state;
@@ -184,6 +187,8 @@ static void switches_are_charged(void **state)
         struct spool_config *c = settings_sampling_as(&guest.spool);
         c->switch_ns = SWITCH_NS;
         c->latency_ns = LATENCY_NS;
+        c->delivery_ns = DELIVERY_NS;
+        t->account.latency_ns = LATENCY_NS;
         c->period = t->clock.period = 1000000;
         account_switches_as(t, (struct rt_switches){.waits = SWITCHES, .preempted = SWITCHES});
         if (t->record->switches != 2 * SWITCHES ||
@@ -231,7 +236,7 @@ static int tick_check(void)
     print_message("%llu ns charged of %llu\n", (unsigned long long)charged,
                   (unsigned long long)took);
     if (r->taken != before.taken || r->deliveries != before.deliveries + TICKS ||
-        r->delivered_ns != before.delivered_ns + TICKS * (uint64_t)DELIVERY_NS * 12 / 10)
+        r->delivered_ns != before.delivered_ns + TICKS * (uint64_t)DELIVERY_NS * UNKNOWN / 100)
         return 2;
     if (charged * 100 < took * LEAST || charged > took)
         return 3;
@@ -362,7 +367,8 @@ static int latency_check(bool in_call)
     t->clock.mean = t->clock.period = PERIOD_NS;
     t->clock.group_left = 2;
     t->clock.base = thread_cpu_ns_as() - PERIOD_NS - LATE_NS;
-    t->clock.last_ticks = t->account.set_ticks = sys_ticks_as();
+    t->clock.last_ticks = sys_ticks_as();
+    account_set_as(t);
     handler_as(SIGTRAP, &info.info, &here);
     return t->account.measured == !in_call ? 0 : 2;
 }
