@@ -62,21 +62,22 @@ static const struct option_row rows[] = {
     {'f', "format", "FORMAT", .fallback = "pprof", .help = "%s", .word = format_word,
      FIELD(struct arguments, format)},
     {'o', "output", "FILE",
-     .help = "where to write; - is standard output (default; pprof writes to penumbra.pb.gz if "
-             "standard "
-             "output is a terminal)",
+     .help = "where to write; - is standard output (default); instead of to a terminal, "
+             "pprof goes to penumbra.pb.gz, JSON to penumbra.FORMAT.json",
      FIELD(struct arguments, output)},
-    {0, "threads", .help = "folded: begin stacks with THREAD-PID/TID, not the process's name",
+    {0, "threads",
+     .help =
+         "folded: begin stacks with THREAD-PID/TID, not the process's name; speedscope: a profile "
+         "for each thread, in the order of time",
      FIELD(struct arguments, options.threads)},
     {0, "max-depth", "N", .fallback = "2048",
-     .help = "folded, pprof: show at most N frames of a stack, half of them outermost, half "
-             "innermost; 0 "
-             "is no limit",
+     .help = "folded, pprof, speedscope: show at most N frames of a stack, half of them "
+             "outermost, half innermost; 0 is no limit",
      .take = take_depth},
     {0, "metric", "NAME",
      .help =
-         "folded, callgrind: this metric instead of the first; pprof: with this one as the default "
-         "of all",
+         "folded, callgrind: this metric instead of the first; pprof, speedscope: with this one "
+         "as the default of all",
      FIELD(struct arguments, metric), .word = metric_word},
     {0, "phase", "NAME", .help = "only samples in this phase, and in phases nested in it",
      FIELD(struct arguments, phase)},
@@ -156,6 +157,15 @@ static bool export_profile(const struct arguments *a, const struct profile *p,
                 "penumbra export: %" PRIu64 " stacks are deeper than %" PRIu32 " frames; "
                 "their middles were left out (--max-depth)\n",
                 result.shortened, a->options.max_depth);
+    if (result.untimed)
+        fprintf(stderr,
+                "penumbra export: when %" PRIu64 " of %" PRIu64 " samples fell is not known: "
+                "they have made-up times (docs/exports.md)\n",
+                result.untimed, result.samples);
+    if (result.unsaid)
+        fprintf(stderr,
+                "penumbra export: %" PRIu64 " samples were dropped, which the format cannot say\n",
+                result.unsaid);
     if (!result.samples)
         fprintf(stderr, "penumbra export: %s has no samples%s: what was written is empty\n",
                 a->input,

@@ -15,13 +15,17 @@
 #include "symbols/symbols.h"
 
 struct export_options {
-    bool threads;       /* folded: the first frame is NAME-PID/TID, not the process's name */
+    /* folded: the first frame is NAME-PID/TID, not the process's name; speedscope: each thread is a
+     * profile */
+    bool threads;
     uint32_t max_depth; /* longer stacks lose their middle (export/stack.h); 0: no limit */
 };
 
 struct export_result {
     uint64_t samples;   /* weighted samples written */
     uint64_t shortened; /* stacks, distinct ones, that were longer than max_depth */
+    uint64_t untimed;   /* of the samples, those whose time the format wants and nobody knows */
+    uint64_t unsaid;    /* dropped samples, if the format has no place to say so */
 };
 
 typedef bool export_function(const struct profile *p, const struct symbols *s,
@@ -33,11 +37,15 @@ typedef bool export_function(const struct profile *p, const struct symbols *s,
  *     pprof       gzip'ed profile.proto, as `go tool pprof` and others read it
  *     folded      "root;...;leaf count" lines, as flamegraph.pl and others read them
  *     callgrind   Callgrind's profile format, version 1,
- *                 as callgrind_annotate and KCachegrind do */
+ *                 as callgrind_annotate and KCachegrind do
+ *     speedscope  speedscope's JSON, as speedscope.app does
+ *     firefox     the Firefox Profiler's processed profile, as profiler.firefox.com does */
 #define EXPORT_FORMATS(X)                                                                          \
     X(pprof, "penumbra.pb.gz", PROFILE_SHARED)                                                     \
     X(folded, NULL, PROFILE_SUMMED_BY_NAME)                                                        \
-    X(callgrind, NULL, PROFILE_SUMMED_BY_NAME)
+    X(callgrind, NULL, PROFILE_SUMMED_BY_NAME)                                                     \
+    X(speedscope, "penumbra.speedscope.json", PROFILE_SUMMED_BY_NAME)                              \
+    X(firefox, "penumbra.firefox.json", PROFILE_APART)
 
 #define EXPORT_DECLARATION(name, binary_output, summing) export_function export_##name;
 EXPORT_FORMATS(EXPORT_DECLARATION)

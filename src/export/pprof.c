@@ -11,6 +11,7 @@
 #include "export/stack.h"
 #include "export/text.h"
 #include "profile.pb-c.h"
+#include "profile/phases.h"
 #include "profile/shares.h"
 
 /* Of the stacks of a tree, those that were needed so far. All NULL: none was. */
@@ -330,32 +331,54 @@ static bool add_thread(struct pprof *w, uint32_t thread, struct export_result *r
     return ok;
 }
 
-enum { LABEL_THREAD, LABEL_TID, LABEL_PROCESS, LABEL_PID, LABEL_COUNT };
+enum { LABELS_MAX = 6 }; /* thread, tid, process, pid, rank, phase */
 
+static void label_string(struct pprof *w, Pprof__Label *label, const char *key, const char *value)
+{
+    pprof__label__init(label);
+    label->key = string_number(w, key);
+    label->str = string_number(w, *value ? value : "[unnamed]");
+}
+
+static void label_number(struct pprof *w, Pprof__Label *label, const char *key, int64_t value)
+{
+    pprof__label__init(label);
+    label->key = string_number(w, key);
+    label->num = value;
+}
+
+/* How many of them the thread has. */
 static size_t labels_fill(struct pprof *w, const struct profile_thread *t, Pprof__Label *labels)
 {
     const struct profile_process *process = stack_process(w->profile, t);
-    for (unsigned i = 0; i < LABEL_COUNT; i++)
-        pprof__label__init(&labels[i]);
-    labels[LABEL_THREAD].key = string_number(w, "thread");
-    labels[LABEL_THREAD].str = string_number(w, *t->name ? t->name : "[unnamed]");
-    labels[LABEL_TID].key = string_number(w, "tid");
-    labels[LABEL_TID].num = t->tid;
-    if (!process)
-        return LABEL_PROCESS;
-    labels[LABEL_PROCESS].key = string_number(w, "process");
-    labels[LABEL_PROCESS].str = string_number(w, *process->name ? process->name : "[unnamed]");
-    labels[LABEL_PID].key = string_number(w, "pid");
-    labels[LABEL_PID].num = process->pid;
-    return LABEL_COUNT;
+    size_t count = 0;
+    label_string(w, &labels[count++], "thread", t->name);
+    label_number(w, &labels[count++], "tid", t->tid);
+    if (process) {
+        label_string(w, &labels[count++], "process", process->name);
+        label_number(w, &labels[count++], "pid", process->pid);
+    }
+    if (process && process->rank) {
+        /* As text: readers take the number 0 for none. */
+        char rank[16];
+        snprintf(rank, sizeof rank, "%" PRIu32, process->rank - 1);
+        label_string(w, &labels[count++], "rank", rank);
+    }
+    if (t->phase) {
+        char *phase = profile_phase_path(w->profile, t->phase - 1);
+        label_string(w, &labels[count++], "phase", phase ? phase : "");
+        w->out.failed |= !phase;
+        free(phase);
+    }
+    return count;
 }
 
 /* As a sample has them: a sample with nothing else. */
 static void labels_pack(struct pprof *w, const struct profile_thread *t, struct buf *to)
 {
-    Pprof__Label labels[LABEL_COUNT], *pointers[LABEL_COUNT];
+    Pprof__Label labels[LABELS_MAX], *pointers[LABELS_MAX];
     Pprof__Sample sample = PPROF__SAMPLE__INIT;
-    for (unsigned i = 0; i < LABEL_COUNT; i++)
+    for (unsigned i = 0; i < LABELS_MAX; i++)
         pointers[i] = &labels[i];
     sample.n_label = labels_fill(w, t, labels);
     sample.label = pointers;

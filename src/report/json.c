@@ -86,6 +86,30 @@ void json_bool(struct json *j, bool value)
     buf_puts(j->out, value ? "true" : "false");
 }
 
+void json_null(struct json *j)
+{
+    json_before(j);
+    buf_puts(j->out, "null");
+}
+
+void json_millionths(struct json *j, uint64_t value)
+{
+    enum { PLACES = 6 };
+    uint64_t rest = value % 1000000;
+    uint8_t digits[PLACES];
+    size_t used = 0;
+    json_u64(j, value / 1000000);
+    for (size_t i = PLACES; i-- > 0; rest /= 10) {
+        digits[i] = (uint8_t)('0' + rest % 10);
+        if (rest % 10 && !used)
+            used = i + 1;
+    }
+    if (used) {
+        buf_put_u8(j->out, '.');
+        buf_put(j->out, digits, used);
+    }
+}
+
 void json_double(struct json *j, double value)
 {
     json_before(j);

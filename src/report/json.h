@@ -25,6 +25,9 @@ void json_string(struct json *j, const char *string);
 void json_u64(struct json *j, uint64_t value);
 void json_i64(struct json *j, int64_t value);
 void json_bool(struct json *j, bool value);
+void json_null(struct json *j);
+/* value / 10^6, all of its digits: milliseconds of nanoseconds. */
+void json_millionths(struct json *j, uint64_t value);
 /* Six significant digits; null if not finite. */
 void json_double(struct json *j, double value);
 

@@ -1,6 +1,6 @@
 """The command `penumbra export`: where it writes, what it refuses, and with which words.
 
-usage: check_command.py WRITE_SAMPLE PENUMBRA"""
+usage: check_command.py WRITE_SAMPLE PENUMBRA WRITE_LARGE"""
 import collections
 import gzip
 import json
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-write_sample, penumbra = map(os.path.abspath, sys.argv[1:])
+write_sample, penumbra, write_large = map(os.path.abspath, sys.argv[1:])
 
 
 def export(directory, *arguments, status=0, says=b""):
@@ -52,6 +52,63 @@ def test_folded_is_the_tree_of_the_report(d):
     assert len(got) > 10
 
 
+def speedscope_total(d, *arguments):
+    return sum(p["endValue"] for p in json.loads(export(d, "-f", "speedscope", *arguments))["profiles"])
+
+
+def firefox_total(d, *arguments):
+    threads = json.loads(export(d, "-f", "firefox", *arguments))["threads"]
+    return round(sum(sum(t["samples"]["weight"]) for t in threads) * 1e6)
+
+
+def test_viewers_have_the_totals_of_the_report(d):
+    for options in [], ["--time", "0..4.2s"], ["--time=2s..50%"], ["--phase", "load"]:
+        done = subprocess.run([penumbra, "report", "--json", *options, "timeline.pnb"], cwd=d, check=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=1200)
+        want = json.loads(done.stdout)
+        want = want["tree"]["total"] * want["period"]
+        assert want > 0
+        for get in speedscope_total, firefox_total:
+            assert get(d, *options, "timeline.pnb") == want, (get, options, want)
+        assert speedscope_total(d, "--threads", *options, "timeline.pnb") == want, options
+
+
+def amounts_of_firefox(file):
+    """{metric: amount}, in units of the metric, of threads that say which one they are of."""
+    amounts = collections.Counter()
+    for thread in file["threads"]:
+        metric = thread["name"].rpartition(" (")[2].rstrip(")") if "(" in thread["name"] else "time"
+        scale = 1e6 if thread["samples"]["weightType"] == "tracing-ms" else 1
+        amounts[metric] += sum(thread["samples"]["weight"]) * scale
+    return {metric: round(amount) for metric, amount in amounts.items()}
+
+
+def test_viewers_have_all_metrics(d):
+    subprocess.run([write_large, "large.pnb", "2", "2", "300"], cwd=d, check=True, stdout=subprocess.DEVNULL)
+    want = {}
+    for name in ("time", "faults", "allocated", "live", "peak"):
+        done = subprocess.run([penumbra, "report", "--json", "--metric", name, "large.pnb"], cwd=d, check=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=1200)
+        report = json.loads(done.stdout)
+        period = next(m["period"] for m in report["metrics"] if m["name"] == name)
+        want[name] = report["tree"]["total"] * period
+    profiles = json.loads(export(d, "-f", "speedscope", "large.pnb"))["profiles"]
+    assert {p["name"]: p["endValue"] for p in profiles} == want
+    assert {p["unit"] for p in profiles} == {"nanoseconds", "none", "bytes"}
+    assert amounts_of_firefox(json.loads(export(d, "-f", "firefox", "large.pnb"))) == want
+    first = json.loads(export(d, "-f", "speedscope", "--metric", "live", "large.pnb"))["profiles"][0]
+    assert (first["name"], first["endValue"]) == ("live", want["live"])
+
+
+def test_times_that_nobody_knows_are_said(d):
+    for options in ["-f", "firefox"], ["-f", "speedscope", "--threads"]:
+        export(d, *options, "sample.pnb", says=b"8218 of 8218 samples fell is not known")
+        export(d, *options, "timeline.pnb", says=b"samples fell is not known")
+    done = subprocess.run([penumbra, "export", "-f", "speedscope", "timeline.pnb"], cwd=d, check=True,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=1200)
+    assert b"not known" not in done.stderr and b"5 samples were dropped" in done.stderr, done
+
+
 def test_output_file(d):
     assert export(d, "sample.pnb", "-f", "folded", "-o", "out.txt") == b""
     with open(os.path.join(d, "out.txt"), "rb") as f:
@@ -75,7 +132,8 @@ def test_binary_is_not_written_to_a_terminal(d):
 
 
 def test_refusals(d):
-    export(d, "-f", "speedscope", "sample.pnb", status=2, says=b"pprof, folded or callgrind")
+    export(d, "-f", "nonsense", "sample.pnb", status=2,
+           says=b"pprof, folded, callgrind, speedscope or firefox")
     export(d, "--nonsense", status=2, says=b"--nonsense")
     export(d, "-f", status=2, says=b"needs a value")
     export(d, "--max-depth", "1", status=2, says=b"not '1'")
@@ -99,6 +157,8 @@ def main():
     for name, test in list(globals().items()):
         if name.startswith("test_"):
             with tempfile.TemporaryDirectory() as directory:
+                subprocess.run([write_sample, "timeline", directory], check=True)
+                os.rename(os.path.join(directory, "sample.pnb"), os.path.join(directory, "timeline.pnb"))
                 subprocess.run([write_sample, "hand", directory], check=True)
                 test(directory)
             print(f"{name}: ok")

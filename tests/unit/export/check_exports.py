@@ -19,11 +19,12 @@ import subprocess
 import sys
 import tempfile
 
-SAMPLES = ["hand", "processes", "random", "events", "deep"]
+SAMPLES = ["hand", "processes", "random", "events", "deep", "timeline"]
 PERIOD = 1003009
 SCHEMA_ROOT = "/usr/share/gocode/src/github.com/google/pprof/proto"
 MAX_DEPTH = 100
 LEFT_OUT = "[frames left out]"
+IN_PHASE = 24  # samples of "timeline" in its phase
 
 
 def run(*command, **options):
@@ -234,7 +235,7 @@ def check_samples(sample, profile, names, text):
     for tid, thread, frames, samples in sample.stacks:
         frames = [f.replace(b"\xff", b"?") for f in cut_sample(sample, frames)]
         want[(tid, thread, tuple(reversed(frames)))] += samples
-    got = collections.Counter()
+    got, by_phase, by_rank = collections.Counter(), collections.Counter(), collections.Counter()
     for s in profile["sample"]:
         samples, weighed = s["value"]
         assert weighed == samples * PERIOD
@@ -243,6 +244,12 @@ def check_samples(sample, profile, names, text):
         tid, thread = scalar(labels[b"tid"], "num"), text(labels[b"thread"], "str")
         assert scalar(labels[b"pid"], "num") == (100 if tid in (100, 150) else 101)
         got[(tid, thread, frames)] += samples
+        for label, by in (b"phase", by_phase), (b"rank", by_rank):
+            if label in labels:
+                by[text(labels[label], "str"), scalar(labels[b"pid"], "num")] += samples
+    second = sum(samples for tid, _, _, samples in sample.stacks if tid in (101, 151))
+    assert by_phase == ({(b"load", 100): IN_PHASE} if sample.which == "timeline" else {}), by_phase
+    assert by_rank == ({(b"3", 101): second} if sample.which == "timeline" else {}), by_rank
     assert got == want, (got - want, want - got)
 
 
@@ -295,6 +302,9 @@ def check_go(sample):
             assert rows[name] == (self_costs[name], total_costs[name]), (name, rows[name])
     assert b"Type: samples" in out, out
     assert sum(flat for flat, _ in rows.values()) == sample.total
+    if sample.which == "timeline":
+        _, in_phase = pprof_top(sample.directory, "-tagfocus=phase=load", sample.path("profile.pb.gz"))
+        assert sum(flat for flat, _ in in_phase.values()) == IN_PHASE, in_phase
 
 
 def main():

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/timeline.h"
+
 struct symbols {
     int unused;
 };
@@ -206,6 +208,41 @@ static struct profile_thread *thread_add(struct profile *p, uint32_t process, in
     return t;
 }
 
+static void moments_add(struct profile_thread *t, const struct profile_moment *list,
+                        uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        bool ok = profile_timeline_add(&t->timeline, &list[i]);
+        assert(ok);
+    }
+    t->timeline->shift = 20;
+    profile_timeline_settle(t->timeline);
+}
+
+/* check_firefox.py knows these numbers. */
+static void timeline_build(struct profile *p)
+{
+    static const struct profile_moment outside[] = {
+        {10, 0, 4, 0, 4},      {10, 0, 5, 0, 3},     {12, 0, PROFILE_REST, 0, 40},
+        {4000, 1999, 16, 0, 4000}, {5000, 0, 16, 0, 96}, {5000, 0, PROFILE_REST, 0, 20}};
+    static const struct profile_moment inside[] = {{100, 0, 2, 0, 11}, {101, 0, 3, 0, 13}};
+    struct profile_thread *t = &p->threads[0];
+    t->end_ns = p->duration_ns;
+    t->drops[0] = 5;
+    moments_add(t, outside, sizeof outside / sizeof *outside);
+    t = thread_add(p, 0, t->tid, "demo");
+    t->phase = 1 + profile_phase_intern(p, "load", 0);
+    t->end_ns = p->duration_ns;
+    tree_build(t, thread_rows, sizeof thread_rows / sizeof *thread_rows);
+    moments_add(t, inside, sizeof inside / sizeof *inside);
+    p->processes[0].end_ns = p->processes[1].end_ns = p->duration_ns;
+    p->processes[0].end = PROFILE_END_EXIT;
+    p->processes[1].ppid = p->processes[0].pid;
+    p->processes[1].start_ns = UINT64_C(1000000000);
+    p->processes[1].rank = 4;
+    p->processes[1].end = PROFILE_END_EXEC;
+}
+
 struct profile *sample_build(const char *which)
 {
     struct profile *p = profile_new();
@@ -223,7 +260,8 @@ struct profile *sample_build(const char *which)
     p->start_realtime_ns = UINT64_C(1700000000000000000);
     p->duration_ns = UINT64_C(9000000000);
     images_build(p);
-    processes_build(p, strcmp(which, "processes") == 0 ? 2 : 1);
+    bool timeline = strcmp(which, "timeline") == 0;
+    processes_build(p, timeline || strcmp(which, "processes") == 0 ? 2 : 1);
     if (strcmp(which, "random") == 0) {
         tree_random(thread_add(p, 0, 100, "demo"), 20000, 1);
         return p;
@@ -239,6 +277,8 @@ struct profile *sample_build(const char *which)
                    sizeof thread_rows / sizeof *thread_rows);
         thread_add(p, i, pid + 51, "idle");
     }
+    if (timeline)
+        timeline_build(p);
     return p;
 }
 

@@ -13,7 +13,9 @@
 /* "hand": one process, two threads, and all that is awkward: recursion, inlining, truncated and
  * unattributed stacks, JIT code, names with separators in them, images that overlap nowhere.
  * "processes": the same tree in two processes. "random": 20,000 nodes from a fixed seed.
- * "events": as hand, for a trigger that is no time. "deep": a chain of 5,000 calls. */
+ * "events": as hand, for a trigger that is no time. "deep": a chain of 5,000 calls.
+ * "timeline": the second process is a child of the first; its main thread has a timeline, a phase
+ * and drops. */
 struct profile *sample_build(const char *which);
 void sample_free(struct profile *p);
 

@@ -23,12 +23,13 @@ static FILE *open_in(const char *directory, const char *name)
 }
 
 static void write_format(const struct profile *p, const char *directory, const char *name,
-                         export_function *run)
+                         export_function *run, bool threads)
 {
     struct buf out = {0};
     struct export_result result;
     struct err e = {0};
-    if (!run(p, sample_symbols(), &(struct export_options){.max_depth = 100}, &out, &result, &e)) {
+    struct export_options options = {.max_depth = 100, .threads = threads};
+    if (!run(p, sample_symbols(), &options, &out, &result, &e)) {
         fprintf(stderr, "%s\n", e.message);
         exit(1);
     }
@@ -85,9 +86,12 @@ int main(int argc, char **argv)
 {
     assert(argc == 3);
     struct profile *p = sample_build(argv[1]);
-    write_format(p, argv[2], "folded.txt", export_folded);
-    write_format(p, argv[2], "callgrind.out", export_callgrind);
-    write_format(p, argv[2], "profile.pb.gz", export_pprof);
+    write_format(p, argv[2], "folded.txt", export_folded, false);
+    write_format(p, argv[2], "callgrind.out", export_callgrind, false);
+    write_format(p, argv[2], "profile.pb.gz", export_pprof, false);
+    write_format(p, argv[2], "speedscope.json", export_speedscope, false);
+    write_format(p, argv[2], "threads.speedscope.json", export_speedscope, true);
+    write_format(p, argv[2], "firefox.json", export_firefox, false);
     write_truth(p, argv[2]);
     char path[4096];
     struct err e = {0};
