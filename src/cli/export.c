@@ -76,8 +76,8 @@ static const struct option_row rows[] = {
      .take = take_depth},
     {0, "metric", "NAME",
      .help =
-         "folded, callgrind: this metric instead of the first; pprof, speedscope: with this one "
-         "as the default of all",
+         "folded, callgrind: this metric instead of the first; pprof, speedscope, firefox: "
+         "all of them, this one first",
      FIELD(struct arguments, metric), .word = metric_word},
     {0, "phase", "NAME", .help = "only samples in this phase, and in phases nested in it",
      FIELD(struct arguments, phase)},
