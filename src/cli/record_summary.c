@@ -42,9 +42,10 @@ static void put_amount(struct buf *b, const struct profile *p, const struct prof
     const struct profile_counts *c = observed_code(p);
     const struct profile_shadows *s = observed_shadows(p);
     uint64_t bursts = c ? c->bursts : 0;
-    if (profile_is_exact(p) && !c->counted)
+    bool exact = c && profile_is_exact(p);
+    if (exact && !c->counted)
         buf_puts(b, "a whole run");
-    else if (profile_is_exact(p))
+    else if (exact)
         buf_put_count(b, c->instructions, "instruction", "instructions");
     else if (s && (s->started || !bursts))
         buf_put_count(b, s->started, "shadow", "shadows");
