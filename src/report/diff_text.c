@@ -40,6 +40,10 @@ static void write_scale(FILE *out, const struct diff *d)
         fprintf(out, ", in percent of the mean total before; the total after is %.2f%%",
                 100 * d->scale[DIFF_AFTER]);
     fputc('\n', out);
+    if (d->by != DIFF_BY_TOTAL && d->run_count == DIFF_SIDES)
+        fputs("note    one recording a side: how much whole runs differ by chance is not known, "
+              "and counts as change; several tell (--before, --after)\n",
+              out);
 }
 
 static const char *plural(uint32_t count)

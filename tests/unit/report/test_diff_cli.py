@@ -78,7 +78,10 @@ class Diff(unittest.TestCase):
         gone = self.functions("shifted.pnb", "plain.pnb")["extra"]
         self.assertEqual(gone["presence"], "gone")
         self.assertLess(gone["total"]["high"], 0)
+        self.assertIn("note    one recording a side",
+                      self.diff("--normalize", "none", "plain.pnb", "shifted.pnb"))
         text = self.diff("plain.pnb", "shifted.pnb")
+        self.assertNotIn("note ", text)
         self.assertRegex(text, r"appeared \* extra +program")
         self.assertRegex(self.diff("--contexts", "plain.pnb", "shifted.pnb"),
                          r"appeared \* .*main > extra")
