@@ -6,7 +6,7 @@ MESON = $(shell for m in meson /usr/bin/meson; do \
 	$$m --version >/dev/null 2>&1 && { echo $$m; break; }; done)
 PREFIX ?= /usr/local
 
-.PHONY: all build deps deps-check deps-bench deps-deb deps-soak deps-peers demo check check-peers check-releases bench soak dist deb tarball install clean help
+.PHONY: all build deps deps-check deps-bench deps-deb deps-soak deps-peers deps-optimize demo check check-peers check-releases bench soak dist deb tarball install clean help
 
 all: build
 
@@ -37,6 +37,10 @@ check-releases: build
 
 deps-peers:
 	@tools/install-deps build peers
+
+# What tests of `penumbra export` for optimizers read it with; `make check` skips them without.
+deps-optimize:
+	@tools/install-deps optimize
 
 # Test suites of others, from Debian's source packages; for hours.
 check-peers: deps-peers
@@ -80,6 +84,7 @@ help:
 	@echo "make bench    measure overhead and accuracy (an hour or more); writes docs/results/"
 	@echo "make check-releases  the same in chroots of other Debian releases, and the packages; as root"
 	@echo "make check-peers  test suites of gcc, valgrind, perl and others, natively and recorded (hours)"
+	@echo "make deps-optimize  install LLVM 19, with which tests read exports for optimizers"
 	@echo "make soak     the long tests: fuzzing, SIGKILL at random moments, random system calls, real programs"
 	@echo "make install  install under PREFIX ($(PREFIX))"
 	@echo "make dist     the source tarball, into dist/"

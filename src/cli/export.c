@@ -20,9 +20,11 @@ struct format {
     export_function *run;
     const char *binary_output; /* default file name where the bytes do not suit a terminal */
     enum profile_summing summing; /* which threads it does not tell apart, unless asked to */
+    enum export_kind kind;
 };
 
-#define FORMAT_ROW(name, binary_output, summing) {#name, export_##name, binary_output, summing},
+#define FORMAT_ROW(function, name, binary_output, summing, kind)                                   \
+    {name, export_##function, binary_output, summing, kind},
 static const struct format formats[] = {EXPORT_FORMATS(FORMAT_ROW)};
 
 struct arguments {
@@ -74,6 +76,10 @@ static const struct option_row rows[] = {
      .help = "folded, pprof, speedscope: show at most N frames of a stack, half of them "
              "outermost, half innermost; 0 is no limit",
      .take = take_depth},
+    {0, "image", "FILE",
+     .help = "bolt, llvm-profgen: for this program or library, of the build that was recorded "
+             "(default: the main program)",
+     FIELD(struct arguments, options.image)},
     {0, "metric", "NAME",
      .help =
          "folded, callgrind: this metric instead of the first; pprof, speedscope, firefox: "
@@ -140,41 +146,104 @@ static const char *output_path(const struct arguments *a)
                : NULL;
 }
 
+static bool is_of_image(const struct arguments *a)
+{
+    return formats[a->format].kind == EXPORT_OF_IMAGE;
+}
+
+/* What is counted of code belongs to no thread, phase or time. */
+static bool check(const struct arguments *a, struct err *e)
+{
+    const char *vain = a->phase             ? "--phase"
+                       : a->time            ? "--time"
+                       : a->metric          ? "--metric"
+                       : a->options.threads ? "--threads" : NULL;
+    if (is_of_image(a) && vain)
+        return err_set(e, ERR_USAGE,
+                       "--format %s is of all that was observed, so %s has no meaning",
+                       formats[a->format].name, vain);
+    if (!is_of_image(a) && a->options.image)
+        return err_set(e, ERR_USAGE, "--image is for formats of one program or library, and %s is "
+                       "of all", formats[a->format].name);
+    return true;
+}
+
+static void remark(const struct arguments *a, const struct export_result *result, const char *path)
+{
+    const char *text = (const char *)result->remarks.data, *end;
+    size_t left = buf_ok(&result->remarks) ? result->remarks.size : 0;
+    while (left && (end = memchr(text, '\n', left))) {
+        fprintf(stderr, "penumbra export: %.*s\n", (int)(end - text), text);
+        left -= (size_t)(end + 1 - text);
+        text = end + 1;
+    }
+    if (result->shortened)
+        fprintf(stderr,
+                "penumbra export: %" PRIu64 " stacks are deeper than %" PRIu32 " frames; "
+                "their middles were left out (--max-depth)\n",
+                result->shortened, a->options.max_depth);
+    if (result->untimed)
+        fprintf(stderr,
+                "penumbra export: when %" PRIu64 " of %" PRIu64 " samples fell is not known: "
+                "they have made-up times (docs/exports.md)\n",
+                result->untimed, result->samples);
+    if (result->unsaid)
+        fprintf(stderr,
+                "penumbra export: %" PRIu64 " samples were dropped, which the format cannot say\n",
+                result->unsaid);
+    if (path && !a->output)
+        fprintf(stderr, "penumbra export: wrote %s\n", path);
+}
+
 static bool export_profile(const struct arguments *a, const struct profile *p,
                            const struct symbols *s, struct err *e)
 {
     struct buf bytes = {0};
-    struct export_result result;
+    struct export_result result = {0};
     const char *path = output_path(a);
     bool ok = formats[a->format].run(p, s, &a->options, &bytes, &result, e) &&
               write_bytes(&bytes, path, e);
     buf_free(&bytes);
-    if (!ok)
-        return false;
-    fputs(symbols_warnings(s), stderr);
-    if (result.shortened)
-        fprintf(stderr,
-                "penumbra export: %" PRIu64 " stacks are deeper than %" PRIu32 " frames; "
-                "their middles were left out (--max-depth)\n",
-                result.shortened, a->options.max_depth);
-    if (result.untimed)
-        fprintf(stderr,
-                "penumbra export: when %" PRIu64 " of %" PRIu64 " samples fell is not known: "
-                "they have made-up times (docs/exports.md)\n",
-                result.untimed, result.samples);
-    if (result.unsaid)
-        fprintf(stderr,
-                "penumbra export: %" PRIu64 " samples were dropped, which the format cannot say\n",
-                result.unsaid);
-    if (!result.samples)
+    if (ok && s)
+        fputs(symbols_warnings(s), stderr);
+    if (ok)
+        remark(a, &result, path);
+    if (ok && !result.samples)
         fprintf(stderr, "penumbra export: %s has no samples%s: what was written is empty\n",
                 a->input,
-                observed_code(p)
-                    ? ", calls or blocks (record --tool calls, blocks or edges counts some)"
-                    : "");
-    if (path && !a->output)
-        fprintf(stderr, "penumbra export: wrote %s\n", path);
-    return true;
+                is_of_image(a)     ? " of this program or library"
+                : observed_code(p) ? ", calls or blocks (record --tool calls, blocks or edges "
+                                     "counts some)"
+                                   : "");
+    buf_free(&result.remarks);
+    return ok;
+}
+
+static struct profile *read_profile(struct arguments *a, struct err *e)
+{
+    bool apart = a->options.threads || a->phase || a->time;
+    struct profile *p = open_profile_by(a->input, &a->metric,
+                                        apart ? PROFILE_APART : formats[a->format].summing,
+                                        command_progress(), e);
+    if (p && ((a->phase && !profile_keep_phase(p, a->phase, e)) ||
+              !time_range_keep(p, a->time, a->metric, e))) {
+        profile_free(p);
+        return NULL;
+    }
+    if (p && a->metric)
+        profile_metric_first(p, profile_metric_find(p, a->metric));
+    return p;
+}
+
+static bool export_of_all(const struct arguments *a, struct profile *p, struct err *e)
+{
+    const struct symbols_options names = {.detail = a->quick ? SYMBOLS_QUICK : SYMBOLS_LINES};
+    bool ok = blocks_from_edges(p, &names, e) && profile_blocks_as_samples(p, e);
+    struct symbols *s = ok ? symbols_load_with(p, &names, e) : NULL;
+    ok = s && export_profile(a, p, s, e);
+    if (s)
+        symbols_free(s);
+    return ok;
 }
 
 int command_export(int argc, char **argv)
@@ -184,27 +253,12 @@ int command_export(int argc, char **argv)
     int first, status;
     if (!options_take(&options, argc, argv, &a, &first, &status))
         return status;
-    if (!take_arguments(&a, argc - first, argv + first, &e))
+    if (!take_arguments(&a, argc - first, argv + first, &e) || !check(&a, &e))
         return command_fail("export", &e);
     if (!output_is_apart(output_path(&a), a.input, &e))
         return command_fail("export", &e);
-    bool apart = a.options.threads || a.phase || a.time;
-    struct profile *p = open_profile_by(a.input, &a.metric,
-                                        apart ? PROFILE_APART : formats[a.format].summing,
-                                        command_progress(), &e);
-    if (p && ((a.phase && !profile_keep_phase(p, a.phase, &e)) ||
-              !time_range_keep(p, a.time, a.metric, &e))) {
-        profile_free(p);
-        p = NULL;
-    }
-    if (p && a.metric)
-        profile_metric_first(p, profile_metric_find(p, a.metric));
-    const struct symbols_options names = {.detail = a.quick ? SYMBOLS_QUICK : SYMBOLS_LINES};
-    bool ok = p && blocks_from_edges(p, &names, &e) && profile_blocks_as_samples(p, &e);
-    struct symbols *s = ok ? symbols_load_with(p, &names, &e) : NULL;
-    ok = s && export_profile(&a, p, s, &e);
-    if (s)
-        symbols_free(s);
+    struct profile *p = read_profile(&a, &e);
+    bool ok = p && (is_of_image(&a) ? export_profile(&a, p, NULL, &e) : export_of_all(&a, p, &e));
     if (p)
         profile_free(p);
     return ok ? 0 : command_fail("export", &e);

@@ -19,35 +19,46 @@ struct export_options {
      * profile */
     bool threads;
     uint32_t max_depth; /* longer stacks lose their middle (export/stack.h); 0: no limit */
+    const char *image;  /* of one program or library: its file; NULL: the main program */
 };
 
 struct export_result {
-    uint64_t samples;   /* weighted samples written */
+    uint64_t samples;   /* weighted samples written; of one image: executions */
     uint64_t shortened; /* stacks, distinct ones, that were longer than max_depth */
     uint64_t untimed;   /* of the samples, those whose time the format wants and nobody knows */
     uint64_t unsaid;    /* dropped samples, if the format has no place to say so */
+    struct buf remarks; /* what the user should know, lines; the caller frees it */
 };
 
 typedef bool export_function(const struct profile *p, const struct symbols *s,
                              const struct export_options *options, struct buf *out,
                              struct export_result *result, struct err *e);
 
-/* X(name, its default file where its bytes do not suit a terminal, which threads it does not tell
- * apart). export_NAME writes it. The first is the default.
- *     pprof       gzip'ed profile.proto, as `go tool pprof` and others read it
- *     folded      "root;...;leaf count" lines, as flamegraph.pl and others read them
- *     callgrind   Callgrind's profile format, version 1,
- *                 as callgrind_annotate and KCachegrind do
- *     speedscope  speedscope's JSON, as speedscope.app does
- *     firefox     the Firefox Profiler's processed profile, as profiler.firefox.com does */
-#define EXPORT_FORMATS(X)                                                                          \
-    X(pprof, "penumbra.pb.gz", PROFILE_SHARED)                                                     \
-    X(folded, NULL, PROFILE_SUMMED_BY_NAME)                                                        \
-    X(callgrind, NULL, PROFILE_SUMMED_BY_NAME)                                                     \
-    X(speedscope, "penumbra.speedscope.json", PROFILE_SUMMED_BY_NAME)                              \
-    X(firefox, "penumbra.firefox.json", PROFILE_APART)
+/* What a format is of. Of one image: its function gets no symbols (NULL), and the profile as it was
+ * recorded. */
+enum export_kind { EXPORT_OF_ALL, EXPORT_OF_IMAGE };
 
-#define EXPORT_DECLARATION(name, binary_output, summing) export_function export_##name;
+/* X(function, name, its default file where its bytes do not suit a terminal, which threads it does
+ * not tell apart, kind). The first is the default.
+ *     pprof         gzip'ed profile.proto, as `go tool pprof` and others read it
+ *     folded        "root;...;leaf count" lines, as flamegraph.pl and others read them
+ *     callgrind     Callgrind's profile format, version 1,
+ *                   as callgrind_annotate and KCachegrind do
+ *     speedscope    speedscope's JSON, as speedscope.app does
+ *     firefox       the Firefox Profiler's processed profile, as profiler.firefox.com does
+ *     bolt          branches and fall-throughs, pre-aggregated, as llvm-bolt -pa does
+ *     llvm-profgen  ranges and branches, unsymbolized, as llvm-profgen does */
+#define EXPORT_FORMATS(X)                                                                          \
+    X(pprof, "pprof", "penumbra.pb.gz", PROFILE_SHARED, EXPORT_OF_ALL)                             \
+    X(folded, "folded", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_ALL)                               \
+    X(callgrind, "callgrind", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_ALL)                         \
+    X(speedscope, "speedscope", "penumbra.speedscope.json", PROFILE_SUMMED_BY_NAME, EXPORT_OF_ALL) \
+    X(firefox, "firefox", "penumbra.firefox.json", PROFILE_APART, EXPORT_OF_ALL)                   \
+    X(bolt, "bolt", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)                                 \
+    X(llvm_profgen, "llvm-profgen", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)
+
+#define EXPORT_DECLARATION(function, name, binary_output, summing, kind)                           \
+    export_function export_##function;
 EXPORT_FORMATS(EXPORT_DECLARATION)
 #undef EXPORT_DECLARATION
 

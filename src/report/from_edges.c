@@ -4,30 +4,9 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "report/runs.h"
 #include "sigsafe/tools.h"
 #include "symbols/code.h"
-#include "x86/insn.h"
-
-enum { RUN_MOST = 1 << 24, LATE_RUN_MOST = 1 << 16 }; /* bytes */
-
-struct run {
-    uint64_t last; /* its last instruction */
-    uint32_t bytes, instructions; /* 0: there is no code */
-    bool system;   /* a system call ends it */
-};
-
-/* Where edges lead to, where they come from, or what is behind a system call. */
-struct point {
-    uint32_t image;
-    uint64_t address, count;
-    uint64_t in;    /* of where edges come from: executions that are in blocks */
-    struct run run; /* from here on */
-};
-
-struct points {
-    struct point *list; /* by image and address */
-    uint32_t count;
-};
 
 struct deriver {
     struct profile *p;
@@ -48,103 +27,16 @@ static struct code *code_of(struct deriver *d, uint32_t image)
     return d->codes[image];
 }
 
-/* ---- points ---- */
-
-static int compare_points(const void *a, const void *b)
-{
-    const struct point *x = a, *y = b;
-    if (x->image != y->image)
-        return x->image < y->image ? -1 : 1;
-    return x->address < y->address ? -1 : x->address > y->address;
-}
-
-static void settle(struct points *points)
-{
-    uint32_t kept = 0;
-    if (points->count)
-        qsort(points->list, points->count, sizeof *points->list, compare_points);
-    for (uint32_t i = 0; i < points->count; i++) {
-        struct point *last = kept ? &points->list[kept - 1] : NULL;
-        if (last && compare_points(last, &points->list[i]) == 0)
-            last->count = add_saturated(last->count, points->list[i].count);
-        else
-            points->list[kept++] = points->list[i];
-    }
-    points->count = kept;
-}
-
-static void add_point(struct points *points, uint32_t image, uint64_t address, uint64_t count)
-{
-    points->list[points->count++] =
-        (struct point){.image = image, .address = address, .count = count};
-}
-
 static struct point *find_from(struct deriver *d, uint32_t image, uint64_t address)
 {
-    const struct point key = { .image = image, .address = address };
-    return d->from.count ? bsearch(&key, d->from.list, d->from.count, sizeof key, compare_points)
-                         : NULL;
-}
-
-/* ---- runs ---- */
-
-static bool ends_run(const struct x86_insn *insn)
-{
-    return (insn->kind >= X86_JCC && insn->kind <= X86_RET) || insn->kind == X86_UD ||
-           x86_is_xbegin(insn);
-}
-
-/* The engine stops before it, or it is no instruction. */
-static bool is_no_part(enum x86_kind kind)
-{
-    return kind <= X86_TRUNCATED || kind == X86_FAR || kind == X86_NEAR16 || kind == X86_SYSENTER ||
-           kind == X86_INT || kind == X86_OTHER;
-}
-
-/* Where the run comes to a point from `next` on whose run is known it is taken from there: nothing
- * is decoded twice. late: system calls do not end it. */
-static struct run run_from(struct deriver *d, uint32_t image, uint64_t start, bool late,
-                           const struct point *next, const struct point *end)
-{
-    size_t available = 0;
-    struct code *code = code_of(d, image);
-    const uint8_t *bytes = code ? code_bytes(code, start, &available) : NULL;
-    struct run run = { 0 };
-    while (bytes && run.bytes < (late ? LATE_RUN_MOST : RUN_MOST)) {
-        struct x86_insn insn;
-        uint64_t at = start + run.bytes;
-        while (next < end && next->image == image && next->address < at)
-            next++;
-        if (next < end && next->image == image && next->address == at && next->run.bytes &&
-            next->run.bytes < RUN_MOST) {
-            run.last = next->run.last;
-            run.system = next->run.system;
-            run.bytes += next->run.bytes;
-            run.instructions += next->run.instructions;
-            break;
-        }
-        unsigned length = x86_decode_as(bytes + run.bytes, available - run.bytes, &insn);
-        if (!length || is_no_part(insn.kind))
-            break;
-        run.last = at;
-        run.bytes += length;
-        run.instructions++;
-        run.system = insn.kind == X86_SYSCALL && !late;
-        if (ends_run(&insn) || run.system)
-            break;
-    }
-    return run;
+    return points_find(&d->from, image, address);
 }
 
 static void find_runs(struct deriver *d, struct points *points, bool late)
 {
-    for (uint32_t i = points->count; i-- > 0;) {
-        struct point *at = &points->list[i];
-        at->run = run_from(d, at->image, at->address, late, at + 1, points->list + points->count);
-    }
+    for (uint32_t i = points->count; i-- > 0;)
+        points_run(points, i, code_of(d, points->list[i].image), late);
 }
-
-/* ---- blocks ---- */
 
 static bool is_own(const struct profile *p, uint32_t image)
 {
@@ -198,13 +90,13 @@ static void add_entered(struct deriver *d)
         }
         add_block(d, to->image, to->address, &to->run, to->count);
         if (to->run.system)
-            add_point(&d->behind, to->image, to->address + to->run.bytes, 0);
+            points_add(&d->behind, to->image, to->address + to->run.bytes, 0);
     }
 }
 
 static void add_behind_system_calls(struct deriver *d)
 {
-    settle(&d->behind);
+    points_settle(&d->behind);
     find_runs(d, &d->behind, true);
     for (uint32_t i = 0; i < d->behind.count; i++) {
         const struct point *at = &d->behind.list[i];
@@ -224,10 +116,10 @@ static void add_entered_without_edge(struct deriver *d)
             continue;
         if (!code_function(code, from->address, &f))
             f.start = from->address;
-        struct run run = run_from(d, from->image, f.start, true, NULL, NULL);
+        struct run run = run_from(code, f.start, true);
         if (run.last != from->address) {
             f.start = from->address;
-            run = run_from(d, from->image, f.start, true, NULL, NULL);
+            run = run_from(code, f.start, true);
         }
         if (run.bytes)
             add_block(d, from->image, f.start, &run, missing(from));
@@ -253,11 +145,11 @@ static bool make(struct deriver *d)
     c->from_edges = true;
     for (uint32_t i = 0; i < c->edge_count; i++) {
         const struct profile_edge *edge = &c->edges[i];
-        add_point(&d->to, edge->to_image, edge->to, edge->count);
-        add_point(&d->from, edge->from_image, edge->from, edge->count);
+        points_add(&d->to, edge->to_image, edge->to, edge->count);
+        points_add(&d->from, edge->from_image, edge->from, edge->count);
     }
-    settle(&d->to);
-    settle(&d->from);
+    points_settle(&d->to);
+    points_settle(&d->from);
     add_entered(d);
     add_behind_system_calls(d);
     add_entered_without_edge(d);
