@@ -1,7 +1,5 @@
 #include "report/diff.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
 /* A frame's name where ';' separates frames and a line is one stack. */

@@ -8,7 +8,6 @@
 #include "report/diff_names.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* A neighbour counts if it shares this part of the function's samples. */
 #define STRONG 0.125
