@@ -21,6 +21,7 @@
         .endr
         movq %rdi, %rsi
         movl $\number, %edi
+        leaq 64(%rsp), %rdx
         call nonlocal_prepare
         .irp register, r9, r8, rcx, rdx, rsi, rdi
         popq %\register

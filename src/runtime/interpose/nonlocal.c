@@ -54,11 +54,13 @@ void *nonlocal_save(unsigned number, struct __jmp_buf_tag *buffer, int saves)
     return function ? function : real_place_find(&nonlocal_saves[number]);
 }
 
-/* Called by nonlocal.S with the number of the function that the program calls, and its argument. */
-__attribute__((visibility("hidden"))) void *nonlocal_prepare(unsigned number, const void *argument);
-void *nonlocal_prepare(unsigned number, const void *argument)
+/* Called by nonlocal.S with the number of the function that the program calls, its argument, and
+ * the caller's stack pointer. */
+__attribute__((visibility("hidden"))) void *nonlocal_prepare(unsigned number, const void *argument,
+                                                             uint64_t sp);
+void *nonlocal_prepare(unsigned number, const void *argument, uint64_t sp)
 {
-    enum { LONGJMP_LAST = 3, ADDRESS_BITS = 56 };
+    enum { LONGJMP_LAST = 3, CATCH = 14, ADDRESS_BITS = 56 };
     void *function = __atomic_load_n(&real[number].found, __ATOMIC_RELAXED);
     struct rt_thread *t = rt_profiled_as() ? self_get() : NULL;
     trampoline_lift(t);
@@ -68,5 +70,7 @@ void *nonlocal_prepare(unsigned number, const void *argument)
             trampoline_leave(t, jump_stack(argument));
         belief_restore(argument);
     }
+    if (number == CATCH && t) /* an exception has left all frames below the handler's */
+        trampoline_leave(t, sp);
     return function ? function : real_find(number);
 }

@@ -18,7 +18,8 @@
     X(10, _Unwind_Resume)                                                                          \
     X(11, _Unwind_Resume_or_Rethrow)                                                               \
     X(12, _Unwind_ForcedUnwind)                                                                    \
-    X(13, _Unwind_Backtrace)
+    X(13, _Unwind_Backtrace)                                                                       \
+    X(14, __cxa_begin_catch)
 
 /* Of a struct real_place, as nonlocal.S reads it. nonlocal.c checks it. */
 #define NONLOCAL_PLACE_FOUND 8

@@ -277,12 +277,20 @@ def test_greenlets():
     expect("greenlets copy their stacks" in notes(recording), f"notes are {notes(recording)!r}")
 
 
-def test_leave():
-    recording = Recording([target("leave")], ("-F", "1999"))
-    for name in ("outer", "jumper"):
+def expect_left(program, names):
+    recording = Recording([target(program)], ("-F", "1999"))
+    for name in names:
         calls = sum(n["calls"] for n in nodes(recording.report["tree"])
                     if n["name"].startswith(name))
         expect(8 <= calls <= 10, f"{name} was left {calls} times, of 10")
+
+
+def test_leave():
+    expect_left("leave", ("outer", "jumper"))
+
+
+def test_thrown():
+    expect_left("thrown", ("outer", "thrower"))
 
 
 def test_off():
