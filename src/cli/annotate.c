@@ -12,7 +12,7 @@
 #include "report/from_edges.h"
 
 struct arguments {
-    const char *input, *function, *metric;
+    const char *input, *function, *metric, *observation;
     bool json;
     struct symbols_options symbols;
 };
@@ -20,6 +20,10 @@ struct arguments {
 static const struct option_row rows[] = {
     {0, "metric", "NAME", .help = "samples by another metric than the first",
      FIELD(struct arguments, metric), .word = metric_word},
+    {0, "observation", "NAME",
+     .help = "of a merged profile that keeps several apart: this one instead of the first (exact, "
+             "sampled, a carrier, a tool, or CARRIER:TOOL)",
+     FIELD(struct arguments, observation), .word = observation_word},
     {0, "json", .help = "as JSON (docs/json.md)", FIELD(struct arguments, json)},
     {0, "debug-dir", "DIR", .help = "look for separate debug files here too",
      FIELD(struct arguments, symbols.debug_path)},
@@ -80,8 +84,8 @@ int command_annotate(int argc, char **argv)
         return status;
     if (!take_arguments(&a, argc - first, argv + first, &e))
         return command_fail("annotate", &e);
-    struct profile *profile = open_profile_by(a.input, &a.metric, PROFILE_APART,
-                                              command_progress(), &e);
+    struct profile *profile = open_profile_by(a.input, a.observation, &a.metric,
+                                              PROFILE_APART, command_progress(), &e);
     physical.metric = a.metric;
     bool known = profile && blocks_from_edges(profile, &a.symbols, &e);
     struct symbols *symbols = known ? symbols_load_with(profile, &a.symbols, &e) : NULL;

@@ -30,6 +30,8 @@ COMMANDS(COMMAND_DECLARATION)
 int command_fail(const char *name, const struct err *e);
 /* Metrics that a profile may have: for completion. */
 const char *metric_word(unsigned index);
+/* Words that may follow --observation, as far as they are known without a profile. */
+const char *observation_word(unsigned index);
 /* Says on a terminal how far reading names is. */
 const struct recording_callbacks *command_progress(void);
 

@@ -117,7 +117,7 @@ int command_compare(int argc, char **argv)
     bool ok = true;
     for (unsigned i = 0; ok && i < 2; i++) {
         struct view_options whole = {.metric = a.metric};
-        profiles[i] = open_profile_by(a.inputs[i], &whole.metric, PROFILE_APART,
+        profiles[i] = open_profile_by(a.inputs[i], NULL, &whole.metric, PROFILE_APART,
                                       command_progress(), &e);
         ok = profiles[i] && blocks_from_edges(profiles[i], &a.symbols, &e);
         symbols[i] = ok ? symbols_load_with(profiles[i], &a.symbols, &e) : NULL;

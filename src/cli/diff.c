@@ -193,7 +193,7 @@ static bool open_one(struct recordings *r, const struct arguments *a, const char
     struct view_options chosen = a->view;
     r->files[i] = path;
     r->profiles[i] =
-        open_profile_by(path, &chosen.metric, PROFILE_SUMMED_BY_NAME, command_progress(), e);
+        open_profile_by(path, NULL, &chosen.metric, PROFILE_SUMMED_BY_NAME, command_progress(), e);
     if (r->profiles[i] && blocks_from_edges(r->profiles[i], &a->symbols, e))
         r->symbols[i] = symbols_load_with(r->profiles[i], &a->symbols, e);
     if (r->symbols[i])

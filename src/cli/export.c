@@ -34,6 +34,7 @@ struct arguments {
     struct export_options options;
     const char *phase;  /* NULL: all of them */
     const char *time;   /* NULL: all of it */
+    const char *observation; /* NULL: the first */
     const char *metric; /* NULL: the first; pprof has all */
     bool quick;
 };
@@ -85,6 +86,10 @@ static const struct option_row rows[] = {
          "folded, callgrind: this metric instead of the first; pprof, speedscope, firefox: "
          "all of them, this one first",
      FIELD(struct arguments, metric), .word = metric_word},
+    {0, "observation", "NAME",
+     .help = "of a merged profile that keeps several apart: this one instead of the first (exact, "
+             "sampled, a carrier, a tool, or CARRIER:TOOL)",
+     FIELD(struct arguments, observation), .word = observation_word},
     {0, "phase", "NAME", .help = "only samples in this phase, and in phases nested in it",
      FIELD(struct arguments, phase)},
     {0, "time", "FROM..TO",
@@ -222,7 +227,7 @@ static bool export_profile(const struct arguments *a, const struct profile *p,
 static struct profile *read_profile(struct arguments *a, struct err *e)
 {
     bool apart = a->options.threads || a->phase || a->time;
-    struct profile *p = open_profile_by(a->input, &a->metric,
+    struct profile *p = open_profile_by(a->input, a->observation, &a->metric,
                                         apart ? PROFILE_APART : formats[a->format].summing,
                                         command_progress(), e);
     if (p && ((a->phase && !profile_keep_phase(p, a->phase, e)) ||

@@ -6,6 +6,7 @@
 
 #include "base/suggest.h"
 #include "collector/events.h"
+#include "profile/profile.h"
 
 struct command {
     const char *name;
@@ -29,6 +30,11 @@ const char *metric_word(unsigned index)
     enum { OF_MEMORY = sizeof of_memory / sizeof of_memory[0] };
     const struct event *event = index < OF_MEMORY ? NULL : events_row(index - OF_MEMORY);
     return index < OF_MEMORY ? of_memory[index] : event ? event->name : NULL;
+}
+
+const char *observation_word(unsigned index)
+{
+    return index ? profile_carrier_name(index - 1) : profile_observation_how_name(OBSERVED_SAMPLED);
 }
 
 static void say_progress(void *context, unsigned done, unsigned all)

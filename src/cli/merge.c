@@ -14,6 +14,7 @@
 #include "cli/live_line.h"
 #include "cli/options.h"
 #include "collector/open_profile.h"
+#include "profile/parts.h"
 
 enum { MEMORY_KEPT = 32 << 20 };
 
@@ -89,7 +90,9 @@ static const struct options options = {
              "period. Of a\n"
              "directory, all its .pnb files are taken. Processes and threads stay apart, with the "
              "ranks of a\n"
-             "parallel program.\n\n"
+             "parallel program. So do recordings by other carriers or tools, or sampled where "
+             "others are exact:\n"
+             "report --observation chooses among them.\n\n"
              "  mpirun -np 8 penumbra record -o prof/ -- ./app\n"
              "  penumbra merge -o app.pnb prof/\n"
              "  penumbra report --imbalance app.pnb\n\n"
@@ -166,6 +169,11 @@ static void say(const struct merging *m, const struct profile *p)
     buf_put_count(&b, t.taken, "sample", "samples");
     buf_puts(&b, " of ");
     buf_put_count(&b, p->process_count, "process", "processes");
+    for (uint32_t i = 0; i < p->part_count; i++) {
+        char name[PART_NAME_MAX];
+        struct part_key key = profile_part_key(&p->parts[i]);
+        buf_printf(&b, "%s%s", i ? ", " : "; kept apart: ", part_name(name, &key));
+    }
     buf_printf(&b, " -> %s\n", m->output);
     if (buf_ok(&b))
         fwrite(b.data, 1, b.size, stderr);

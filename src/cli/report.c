@@ -82,6 +82,10 @@ static const struct option_row rows[] = {
      .help = "weights by another metric than the first: of several events one of them; with -e "
              "malloc: allocated, live (at the end: leaks), peak (live when the program had most)",
      FIELD(struct report_arguments, view.metric), .word = metric_word},
+    {0, "observation", "NAME",
+     .help = "of a merged profile that keeps several apart: this one instead of the first (exact, "
+             "sampled, a carrier, a tool, or CARRIER:TOOL)",
+     FIELD(struct report_arguments, observation), .word = observation_word},
     {0, "image", "NAME", .help = "only samples whose innermost frame is in this program or library",
      FIELD(struct report_arguments, view.image)},
     {0, "through", "'RE,RE'",
@@ -205,7 +209,8 @@ static bool side_open(struct side *s, const struct report_arguments *a, const ch
 {
     const char *metric = a->view.metric;
     *s = (struct side){0};
-    s->profile = open_profile_by(a->input, &metric, summing_for(a), command_progress(), e);
+    s->profile = open_profile_by(a->input, a->observation, &metric, summing_for(a),
+                                 command_progress(), e);
     struct symbols_options names = a->symbols;
     /* Tables say where things are by the line. */
     if (s->profile && a->html && has_table(s->profile) && names.detail == SYMBOLS_FUNCTIONS)

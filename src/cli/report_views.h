@@ -53,6 +53,7 @@ struct report_arguments {
     const char *through[REPORT_THROUGH_MAX];
     const char *phase, *versus; /* NULL: not given */
     const char *time;
+    const char *observation;
     struct view_options view;
     struct symbols_options symbols;
     uint32_t show;        /* bit n: view n */

@@ -4,6 +4,7 @@
 #include "cli/live_line.h"
 #include "cli/options.h"
 #include "collector/open_profile.h"
+#include "profile/parts.h"
 #include "symbols/symbols.h"
 
 struct arguments {
@@ -57,6 +58,24 @@ static void say(const struct arguments *a, const struct profile *p, const struct
     buf_free(&b);
 }
 
+static bool add_names(const struct arguments *a, struct profile *p, struct err *e)
+{
+    struct symbols *s = symbols_load_with(p, &a->symbols, e);
+    bool ok = s && symbols_keep(s, p, e);
+    symbols_free(s);
+    return ok;
+}
+
+static bool add_names_to_parts(const struct arguments *a, struct profile *p, struct err *e)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < p->part_count; i++) {
+        struct profile *part = profile_part_open(&p->parts[i], e);
+        ok = part && add_names(a, part, e);
+    }
+    return ok;
+}
+
 int command_symbolize(int argc, char **argv)
 {
     struct arguments a = {.symbols.detail = SYMBOLS_LINES};
@@ -71,7 +90,8 @@ int command_symbolize(int argc, char **argv)
     a.input = first < argc ? argv[first] : PROFILE_DEFAULT;
     struct profile *p = open_profile(a.input, command_progress(), &e);
     struct symbols *s = p ? symbols_load_with(p, &a.symbols, &e) : NULL;
-    bool ok = s && symbols_keep(s, p, &e) && profile_write(p, a.output ? a.output : a.input, &e);
+    bool ok = s && symbols_keep(s, p, &e) && add_names_to_parts(&a, p, &e) &&
+              profile_write(p, a.output ? a.output : a.input, &e);
     if (ok && !a.quiet)
         say(&a, p, s);
     symbols_free(s);

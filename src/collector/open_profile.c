@@ -10,6 +10,7 @@
 #include "collector/record_names.h"
 #include "collector/record_spool.h"
 #include "profile/live.h"
+#include "profile/parts.h"
 #include "profile/spool_read.h"
 #include "sigsafe/settings.h"
 
@@ -213,12 +214,12 @@ enum recover_outcome recover_profile(const char *path, const char *to, struct pr
     return *p ? RECOVER_DONE : RECOVER_FAILED;
 }
 
-struct profile *open_profile_by(const char *path, const char **metric,
+struct profile *open_profile_by(const char *path, const char *observation, const char **metric,
                                 enum profile_summing summing,
                                 const struct recording_callbacks *callbacks, struct err *e)
 {
     struct profile *p = open_with(path, summing, callbacks, e);
-    if (!p || profile_lead_by(p, metric, e))
+    if (!p || (profile_choose(&p, observation, summing, e) && profile_lead_by(p, metric, e)))
         return p;
     profile_free(p);
     return NULL;

@@ -26,10 +26,12 @@ enum { LIVE_FILE_MOST = 1 << 16 };
 /* callbacks, here and below: a recovery tells its progress. Never NULL. */
 struct profile *open_profile(const char *path, const struct recording_callbacks *callbacks,
                              struct err *e);
-/* The same with the trigger of the metric `*metric` first (profile_lead). *metric is NULL then if
- * the metric is the first one; NULL before: the first stays what it is. summing: which threads are
- * not told apart (profile_read_summed). */
-struct profile *open_profile_by(const char *path, const char **metric, enum profile_summing summing,
+/* The same of its part `observation` (profile_choose; NULL: the first), with the trigger of the
+ * metric `*metric` first (profile_lead). *metric is NULL then if the metric is the first one; NULL
+ * before: the first stays what it is. summing: which threads are not told apart
+ * (profile_read_summed). */
+struct profile *open_profile_by(const char *path, const char *observation, const char **metric,
+                                enum profile_summing summing,
                                 const struct recording_callbacks *callbacks, struct err *e);
 
 /* False, with ERR_USAGE: `output` (NULL or "-": standard output) is the profile `input` itself,

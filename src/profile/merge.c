@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "profile/kind/kind.h"
+#include "profile/parts.h"
 #include "profile/unknown.h"
 
 static bool alike(const struct profile *a, const struct profile *b, struct err *e)
@@ -21,17 +22,67 @@ static bool merge_sections(struct merger *m)
     return true;
 }
 
-bool profile_merge(struct profile *into, const struct profile *from, struct err *e)
+/* Of one key. */
+static bool add_up(struct profile *into, const struct profile *from, struct err *e)
 {
     struct merger m = {.into = into,
                        .from = from,
                        .first_process = into->process_count,
                        .first_thread = into->thread_count};
-    if (!alike(into, from, e))
-        return false;
     m.image_of = calloc((size_t)from->image_count + 1, sizeof *m.image_of);
     bool ok = m.image_of && merge_sections(&m) && profile_unknown_merge(into, from);
     recordings_merge_fini(&m.recordings);
     free(m.image_of);
     return ok || err_set(e, ERR_INTERNAL, "out of memory while profiles were merged");
+}
+
+/* The profile in `into` that one of this key is added to. *found: NULL if there is none. */
+static bool counterpart(struct profile *into, const struct part_key *key, struct profile **found,
+                        struct err *e)
+{
+    struct part_key first = profile_key(into);
+    struct profile_part *part = profile_part_find(into, key);
+    *found = part_key_compare(&first, key) == 0 ? into : part ? profile_part_open(part, e) : NULL;
+    return *found || !part;
+}
+
+static bool check_one(struct profile *into, const struct profile *one, struct err *e)
+{
+    struct part_key key = profile_key(one);
+    struct profile *found;
+    return counterpart(into, &key, &found, e) && (!found || alike(found, one, e));
+}
+
+static bool merge_one(struct profile *into, const struct profile *one, struct err *e)
+{
+    struct part_key key = profile_key(one);
+    struct profile *found, *copy;
+    if (!counterpart(into, &key, &found, e))
+        return false;
+    if (found)
+        return add_up(found, one, e);
+    copy = profile_copy_alone(one, e);
+    return copy && (profile_part_add(into, copy) ||
+                    err_set(e, ERR_INTERNAL, "more than %d kinds of recordings, or no memory",
+                            PARTS_MAX + 1));
+}
+
+/* All are checked before anything is added. */
+bool profile_merge(struct profile *into, const struct profile *from, struct err *e)
+{
+    uint32_t count = from->part_count;
+    struct profile **parts = calloc((size_t)count + 1, sizeof *parts);
+    if (!parts)
+        return err_set(e, ERR_INTERNAL, "out of memory while profiles were merged");
+    bool ok = check_one(into, from, e);
+    for (uint32_t i = 0; ok && i < count; i++)
+        ok = (parts[i] = profile_part_read(&from->parts[i], PROFILE_APART, e)) &&
+             check_one(into, parts[i], e);
+    ok = ok && merge_one(into, from, e);
+    for (uint32_t i = 0; ok && i < count; i++)
+        ok = merge_one(into, parts[i], e);
+    for (uint32_t i = 0; i < count; i++)
+        profile_free(parts[i]);
+    free(parts);
+    return ok;
 }

@@ -8,10 +8,11 @@
 
 #include "profile/profile.h"
 
-/* Adds the processes, threads, images and counts of `from` to `into`. Both must have the same
- * trigger, unit and period, or their counts would not mean the same: else ERR_USAGE, and `into` is
- * as before. Images are the same if their build-ids are, or, without, if path, size and time are.
- * Recordings are put on one time axis (recordings.h). */
+/* Adds the processes, threads, images and counts of `from` to `into`, or to that part of it which
+ * has the same key; what has no counterpart becomes a part (parts.h). Those of one key must have
+ * the same trigger, unit and period, or their counts would not mean the same: else ERR_USAGE, and
+ * `into` is as before. Images are the same if their build-ids are, or, without, if path, size and
+ * time are. Recordings are put on one time axis (recordings.h). */
 bool profile_merge(struct profile *into, const struct profile *from, struct err *e);
 
 /* Replaces all threads by one that holds the sum of their trees and counters, in the first thread's

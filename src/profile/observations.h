@@ -5,6 +5,8 @@
  *                             streams   exact     streams         exact  ──> struct profile_streams
  *                             values    burst     latency         sampled ─> struct profile_values
  *
+ * Observations of other carriers or tools are in other parts of the file (parts.h).
+ *
  * Invariants: entries are in the order of their kinds, and there is one of a kind at most. All are
  * of the carrier and of members of the tool set that `code` names; without `code` neither is known.
  * `how` says whether the record holds all there was: under `exact` it does, unless the record

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "profile/parts.h"
 #include "profile/shadows.h"
 #include "sigsafe/shadow_account.h"
 
@@ -59,6 +60,7 @@ void profile_free(struct profile *p)
         free(p->phases[i].name);
     free(p->phases);
     profile_observations_free(p);
+    profile_parts_free(p);
     profile_names_free(p->names);
     figures_free(p->figures, p->figure_count);
     for (uint32_t i = 0; i < p->unknown_count; i++)

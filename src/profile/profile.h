@@ -190,6 +190,8 @@ struct profile {
     struct figure *figures; /* that this version does not know, by name */
     struct profile_unknown *unknown; /* sections of a later version, by type and contents */
     uint32_t figure_count, unknown_count;
+    struct profile_part *parts; /* what merging has kept apart (profile/parts.h) */
+    uint32_t part_count;
     /* of a part of the time (profile/timeline.h): where it begins; not in files */
     uint64_t kept_from_ns;
     struct profile_begun begun;

@@ -7,6 +7,7 @@
 #include "report/calls.h"
 #include "report/ci.h"
 #include "profile/coverage.h"
+#include "profile/parts.h"
 #include "profile/phases.h"
 #include "report/annotate.h"
 #include "report/counted.h"
@@ -66,6 +67,33 @@ static void write_metrics(struct json *j, const struct profile *p)
     json_close(j, ']');
 }
 
+static void write_part(struct json *j, const struct part_key *key, bool shown)
+{
+    char name[PART_NAME_MAX];
+    json_open(j, '{');
+    json_key_string(j, "name", part_name(name, key));
+    json_key_string(j, "carrier", key->carrier);
+    json_key_string(j, "tool", key->tool);
+    json_key_string(j, "how", profile_observation_how_name(key->how));
+    json_key(j, "shown");
+    json_bool(j, shown);
+    json_close(j, '}');
+}
+
+/* The one that is shown, and what merging has kept apart from it. */
+static void write_parts(struct json *j, const struct profile *p)
+{
+    struct part_key key = profile_key(p);
+    json_key(j, "observed");
+    json_open(j, '[');
+    write_part(j, &key, true);
+    for (uint32_t i = 0; i < p->part_count; i++) {
+        key = profile_part_key(&p->parts[i]);
+        write_part(j, &key, false);
+    }
+    json_close(j, ']');
+}
+
 static void write_recording(struct json *j, const struct view *v)
 {
     const struct profile *p = v->profile;
@@ -78,6 +106,7 @@ static void write_recording(struct json *j, const struct view *v)
     json_bool(j, p->metrics[0].how == METRIC_RANDOMIZED);
     json_key(j, "exact");
     json_bool(j, profile_is_exact(p));
+    write_parts(j, p);
     write_metrics(j, p);
     json_key_u64(j, "samples", v->samples);
     json_key_u64(j, "samples_all", v->samples_all);

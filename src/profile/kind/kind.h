@@ -54,7 +54,7 @@ struct section_kind {
     X(reasons) X(meta) X(metrics) X(images) X(processes) X(recordings) X(entities) X(frames)       \
     X(threads) X(trees) X(weights) X(sampled) X(ranks) X(phases) X(heap) X(sandboxes)              \
     X(cpu_time) X(delivered) X(timeline) X(counts) X(blocks) X(edges) X(values) X(hotlists)        \
-    X(texts) X(names) X(figures)
+    X(texts) X(names) X(figures) X(parts)
 
 /* Those of tools' tables come after them: table/NAME.c, for each row of TOOLS_TABLE
  * (sigsafe/tools.h). Then those that belong to one of these. */

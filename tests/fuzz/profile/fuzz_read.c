@@ -10,6 +10,7 @@
 #include "profile/decode.h"
 #include "profile/encode.h"
 #include "profile/merge.h"
+#include "profile/parts.h"
 #include "profile/shares.h"
 
 enum { HEADER = 24, ENTRY = 40, AT_COUNT = 16, AT_CHECKSUM = 20 };
@@ -98,6 +99,8 @@ static void check(const uint8_t *data, size_t size)
     profile_free(read_back(summed, p->thread_count));
     if (profile_merge(p, q, &e))
         profile_free(read_back(p, 2 * q->thread_count));
+    for (uint32_t i = 0; i < q->part_count; i++)
+        profile_free(profile_part_read(&q->parts[i], PROFILE_APART, &e));
     profile_free(p);
     profile_free(q);
     profile_free(summed);

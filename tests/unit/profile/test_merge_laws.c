@@ -12,6 +12,7 @@
 
 #include "profile/merge.h"
 #include "profile/notes.h"
+#include "profile/parts.h"
 #include "profile/timeline.h"
 #include "profile/unknown.h"
 #include "sample.h"
@@ -205,9 +206,10 @@ struct digest {
 
 static struct digest digest(const struct profile *p)
 {
-    struct digest d = {.counts = counts_digest(p),
-                       .values = values_digest(p, observed_values(p)),
-                       .figures = figures_digest(p),
+    bool engine = observed_code(p) != NULL;
+    struct digest d = {.counts = engine ? counts_digest(p) : 0,
+                       .values = engine ? values_digest(p, observed_values(p)) : 0,
+                       .figures = engine ? figures_digest(p) : 0,
                        .notes = notes_digest(p->notes),
                        .drops = hash(7, p->drops, sizeof p->drops),
                        .cpu = p->kernel_cpu_ns,
@@ -334,12 +336,210 @@ static void test_unknown(void **state)
     }
 }
 
+/* ---- what is kept apart ---- */
+
+enum { APART = 5 };
+static const char *const apart_names[APART] = {"exact:blocks", "burst:blocks", "burst:edges",
+                                               "exact:blocks:sampled", "handler"};
+
+static void rename_code(struct profile *p, const char *carrier, const char *tool)
+{
+    struct profile_counts *c = observed_code(p);
+    free(c->carrier);
+    free(c->tool);
+    c->carrier = strdup(carrier);
+    c->tool = strdup(tool);
+    for (uint32_t i = 0; i < p->observations.count; i++)
+        p->observations.list[i].carrier = *carrier == 'e' ? CARRIER_EXACT : CARRIER_BURST;
+}
+
+/* A part whose name is apart_names[which]. */
+static struct profile *apart(unsigned which, unsigned number, uint64_t seed)
+{
+    char name[PART_NAME_MAX];
+    struct profile *p = part(number, seed);
+    struct profile_waste *waste = observed_table(p, TABLE_WASTE);
+    waste->sums.windows = which == 3;
+    observed_values(p)->every = 0;
+    if (which == APART - 1)
+        profile_observations_free(p);
+    else
+        rename_code(p, which % 3 ? "burst" : "exact", which == 2 ? "edges" : "blocks");
+    profile_observations_judge(p);
+    struct part_key key = profile_key(p);
+    assert_string_equal(part_name(name, &key), apart_names[which]);
+    return p;
+}
+
+/* Of this one and all its parts. */
+static uint64_t digest_all(const struct profile *p)
+{
+    struct err e = {0};
+    struct part_key key = profile_key(p);
+    char name[PART_NAME_MAX];
+    struct digest d = digest(p);
+    part_name(name, &key);
+    uint64_t sum = hash(hash(10, name, strlen(name)), &d, sizeof d);
+    for (uint32_t i = 0; i < p->part_count; i++) {
+        struct profile *one = profile_part_read(&p->parts[i], PROFILE_APART, &e);
+        assert_non_null(one);
+        sum = mix(sum, digest_all(one));
+        profile_free(one);
+    }
+    return sum;
+}
+
+static uint64_t free_digested(struct profile *p)
+{
+    uint64_t sum = digest_all(p);
+    profile_free(p);
+    return sum;
+}
+
+static struct profile *round_trip(struct profile *p)
+{
+    struct err e = {0};
+    size_t size;
+    uint8_t *data = profile_encode(p, &size, &e);
+    assert_non_null(data);
+    profile_free(p);
+    p = profile_read_memory(data, size, "again", &e);
+    assert_non_null(p);
+    free(data);
+    return p;
+}
+
+/* Any three of any kinds; read back from a file or not, it is the same. */
+static void test_apart_laws(void **state)
+{
+    (void)state;
+    for (uint64_t s = 0; s < 2 * SEEDS; s++) {
+        uint64_t random = s;
+        unsigned k[3];
+        for (unsigned i = 0; i < 3; i++)
+            k[i] = (unsigned)sample_random(&random, APART);
+        uint64_t sum = free_digested(
+            merged(merged(apart(k[0], 0, s), apart(k[1], 1, s)), apart(k[2], 2, s)));
+        assert_true(sum == free_digested(merged(
+                               apart(k[0], 0, s),
+                               round_trip(merged(apart(k[1], 1, s), apart(k[2], 2, s))))));
+        assert_true(sum == free_digested(round_trip(merged(
+                               merged(apart(k[2], 2, s), apart(k[1], 1, s)), apart(k[0], 0, s)))));
+        assert_true(sum == free_digested(merged(
+                               apart(k[0], 0, s), merged(apart(k[2], 2, s), apart(k[1], 1, s)))));
+    }
+}
+
+/* Twelve recordings of five kinds: each is in the part of its kind, whichever is shown. */
+static void test_apart_sums(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    size_t size;
+    uint64_t threads[APART] = {0}, instructions[APART] = {0};
+    struct profile *all = NULL;
+    for (unsigned i = 0; i < 12; i++) {
+        unsigned which = i * 7 % APART;
+        struct profile *p = apart(which, i % 3, i);
+        threads[which] += p->thread_count;
+        instructions[which] += observed_code(p) ? observed_code(p)->instructions : 0;
+        all = all ? merged(all, p) : p;
+    }
+    uint8_t *data = profile_encode(all, &size, &e);
+    profile_free(all);
+    for (unsigned i = 0; i < APART; i++) {
+        struct profile *p = profile_read_memory(data, size, "all", &e);
+        assert_true(profile_choose(&p, apart_names[i], PROFILE_APART, &e));
+        assert_int_equal(p->part_count, APART - 1);
+        assert_int_equal(p->thread_count, threads[i]);
+        if (observed_code(p))
+            assert_true(observed_code(p)->instructions == instructions[i]);
+        profile_free(p);
+    }
+    free(data);
+}
+
+static void test_apart_names(void **state)
+{
+    (void)state;
+    static const struct { const char *given, *shown; } cases[] = {
+        {"exact", "exact:blocks"},        {"sampled", "burst:blocks"}, {"burst", "burst:blocks"},
+        {"edges", "burst:edges"},         {"handler", "handler"},      {NULL, "exact:blocks"},
+        {"burst:edges", "burst:edges"},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err e = {0};
+        char name[PART_NAME_MAX];
+        struct profile *p = merged(merged(apart(4, 0, 1), apart(2, 1, 1)),
+                                   merged(apart(1, 0, 2), apart(0, 1, 2)));
+        p = round_trip(p);
+        assert_false(profile_choose(&p, "shadow", PROFILE_APART, &e));
+        assert_int_equal(e.code, ERR_USAGE);
+        assert_non_null(strstr(e.message, "exact:blocks, burst:blocks, burst:edges, handler"));
+        assert_true(profile_choose(&p, cases[i].given, PROFILE_APART, &e));
+        struct part_key key = profile_key(p);
+        assert_string_equal(part_name(name, &key), cases[i].shown);
+        profile_free(p);
+    }
+}
+
+/* One key, but periods differ: in whichever part, nothing is merged. */
+static void test_apart_refuses(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct profile *a = merged(apart(0, 0, 1), apart(4, 1, 1)), *b = apart(4, 2, 1);
+    uint64_t before = digest_all(a);
+    b->metrics[0].period++;
+    b = merged(b, apart(0, 2, 3));
+    assert_false(profile_merge(a, b, &e));
+    assert_int_equal(e.code, ERR_USAGE);
+    assert_true(digest_all(a) == before);
+    profile_free(a);
+    profile_free(b);
+}
+
+/* Files that lie: of a part's name, of the order, of parts within parts. */
+static void test_apart_hostile(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        struct err e = {0};
+        size_t size;
+        struct profile *p = merged(apart(0, 0, 1), apart(2, 1, 1)), *q;
+        struct profile *inner = merged(apart(1, 0, 1), apart(4, 1, 1));
+        if (i == 0) {
+            memcpy(p->parts[0].tool, "paths", 5);
+        } else if (i == 1) {
+            p->parts[0].how = OBSERVED_EXACT;
+            memcpy(p->parts[0].carrier, "aaaaa", 5);
+        } else {
+            profile_free(p->parts[0].open);
+            p->parts[0].open = inner;
+            inner = NULL;
+        }
+        uint8_t *data = profile_encode(p, &size, &e);
+        assert_int_equal(data == NULL, i == 1); /* the order is checked in writing, too */
+        q = data ? profile_read_memory(data, size, "hostile", &e) : NULL;
+        assert_int_equal(q != NULL, i == 0);
+        if (q)
+            assert_false(profile_choose(&q, "burst", PROFILE_APART, &e));
+        assert_int_equal(e.code, i == 1 ? ERR_INTERNAL : ERR_FORMAT);
+        free(data);
+        profile_free(p);
+        profile_free(q);
+        profile_free(inner);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_associative), cmocka_unit_test(test_commutative),
         cmocka_unit_test(test_keeps_sums),  cmocka_unit_test(test_one_sided),
-        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_unknown),     cmocka_unit_test(test_apart_laws),
+        cmocka_unit_test(test_apart_sums),  cmocka_unit_test(test_apart_names),
+        cmocka_unit_test(test_apart_refuses), cmocka_unit_test(test_apart_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
