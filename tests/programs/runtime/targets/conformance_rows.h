@@ -234,6 +234,7 @@ ELSEWHERE(penumbra_rt_pause, "sync-phases")
 ELSEWHERE(penumbra_rt_resume, "sync-phases")
 ELSEWHERE(penumbra_rt_phase_begin, "sync-phases")
 ELSEWHERE(penumbra_rt_phase_end, "sync-phases")
+ELSEWHERE(__cxa_begin_catch, "trampoline-thrown")
 ELSEWHERE(ruby_Init_Continuation_body, "trampoline-ruby")
 
 /* ---- [heap] ---- */
