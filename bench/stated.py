@@ -212,9 +212,9 @@ def tables_run(a, say):
     text += f"\nOutside 0.8 to 1.25: {sentence(data, 'outside')}.\n\nUncertain: {sentence(data, 'uncertain')}.\n"
     text += ("\nStated over measured, the median over the suite's programs: "
              + ", ".join(f"{title} {tables.shown(middle_ratio(data, way), 2)}" for way, title in TITLES.items())
-             + ". What a delivery displaces from caches is not seen by any clock of the program: the factor `COLD` of "
-             "[account.c](../../src/runtime/trigger/account.c) stands for it. The first of these ratios is what it is to bring "
-             "to 1.\n")
+             + ". What a delivery displaces from caches is not seen by any clock of the program: the factors `WHOLE` and "
+             "`COLD` of [account.c](../../src/runtime/trigger/account.c) stand for it. The first two of these ratios are what they "
+             "are to bring to 1.\n")
     harmed = sorted({f"{e['program']} ({w}: {r[w]['harm']})" for e in data.values() for r in e["rounds"]
                      for w in ways_in([r]) if "harm" in r[w]})
     text += f"\nHarm: {', '.join(harmed) or 'none'}.\n"

@@ -25,7 +25,7 @@
 enum { DEPTH = 100, STACK = 1 << 20, TIMES = 50 };
 
 /* Prices grow by so much where no latency is known, in percent. */
-enum { UNKNOWN = 250 };
+enum { UNKNOWN = 300 };
 
 /* Some of what a call takes comes after the account's last look at the clock: reading that, or, in
  * a process that has become ours a moment ago, the rest of a function. So much of it is charged at
