@@ -12,6 +12,7 @@
 
 #include "../profile/sample.h"
 #include "profile/merge.h"
+#include "profile/parts.h"
 #include "profile/spool_read.h"
 #include "sigsafe/settings.h"
 #include "sigsafe/tools.h"
@@ -383,21 +384,21 @@ static void merging_adds_what_is_the_same(void **state)
     profile_free(b);
 }
 
-static void different_tools_do_not_merge(void **state)
+/* Each tool's counts, and samples, are a part of their own. */
+static void different_tools_are_kept_apart(void **state)
 {
     (void)state;
-    struct err e = {0}, other = {0}, third = {0};
+    struct err e = {0};
     struct profile *a = sample_profile(1, 10, 4), *b = sample_profile(1, 10, 5);
     free(observed_code(b)->tool);
     observed_code(b)->tool = strdup("blocks");
-    assert_false(profile_merge(a, b, &e));
-    assert_int_equal(e.code, ERR_USAGE);
-    assert_non_null(strstr(e.message, "exact with tool edges"));
-    assert_non_null(strstr(e.message, "exact with tool blocks"));
+    assert_true(profile_merge(a, b, &e));
     profile_counts_free(profile_observation_take(b, OBSERVED_CODE));
-    assert_false(profile_merge(a, b, &other));
-    assert_non_null(strstr(other.message, "the other by sampling"));
-    assert_false(profile_merge(b, a, &third));
+    assert_true(profile_merge(a, b, &e));
+    assert_int_equal(a->part_count, 2);
+    assert_string_equal(a->parts[0].tool, "edges");
+    assert_string_equal(observed_code(a)->tool, "blocks");
+    assert_string_equal(a->parts[1].carrier, "handler");
     profile_free(a);
     profile_free(b);
 }
@@ -426,7 +427,7 @@ int main(void)
         cmocka_unit_test(overlapping_pieces_are_bounded),
         cmocka_unit_test(calls_of_nodes_are_exact),
         cmocka_unit_test(merging_adds_what_is_the_same),
-        cmocka_unit_test(different_tools_do_not_merge),
+        cmocka_unit_test(different_tools_are_kept_apart),
         cmocka_unit_test(slowdown_needs_a_native_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
