@@ -216,9 +216,11 @@ def test_again():
         for _ in range(ATTACHES):
             program.record("--duration", "0.01")
         after = program.footprint()
-        # What is left in place of the counters is as large as they were, give or take.
-        expect(after["maps"] == before["maps"] and after["descriptors"] == before["descriptors"] and
-               abs(after["kilobytes"] - before["kilobytes"]) < 2048,
+        # What is left in place of the counters is as large as they were, give or take, and lies next
+        # to another mapping or not.
+        expect(abs(after["maps"] - before["maps"]) <= 1 and
+               after["descriptors"] == before["descriptors"] and
+               abs(after["kilobytes"] - before["kilobytes"]) < 8192,
                f"before {before}, after {after}")
         program.process.terminate()
         expect(program.end() == (["SIGTRAP default 1"], 5), "the program was disturbed")
