@@ -176,7 +176,7 @@ def shadows():
 
 
 def merged():
-    """Recordings of the same set are merged, of another one they are not."""
+    """Recordings of the same set are merged, of another one they are kept apart."""
     one, two = record([KNOWN, "diamond", "2000"],
                       "paths,blocks"), record([KNOWN, "diamond", "4000"], "blocks,paths")
     other = record([KNOWN, "diamond", "2000"], "blocks")
@@ -189,7 +189,12 @@ def merged():
                two.report["path_totals"][key], total["path_totals"])
     expect(total["tool"] == "blocks,paths", total["tool"])
     result = run([PENUMBRA, "merge", "-o", out, one.file, other.file])
-    expect(result.returncode != 0 and b"blocks,paths" in result.stderr, result)
+    expect(result.returncode == 0 and b"kept apart: exact:blocks,paths" in result.stderr, result)
+    for tools, alone in (("blocks", other), ("blocks,paths", one)):
+        part = json.loads(run([PENUMBRA, "report", "--json", "--quick", "--observation",
+                               f"exact:{tools}", out]).stdout)
+        expect(part["tool"] == tools, part["tool"])
+        expect(part["instructions"] == alone.report["instructions"], part["instructions"])
 
 
 def refused():
