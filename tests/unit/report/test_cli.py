@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`penumbra report` as typed: every option, exit statuses, messages.
 
-usage: test_cli.py PENUMBRA WRITE_PROFILE
+usage: test_cli.py PENUMBRA WRITE_PROFILE LEVELS
 """
 import json
 import os
@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 PENUMBRA, WRITE_PROFILE = (os.path.abspath(p) for p in sys.argv[1:3])
+LEVELS = int(sys.argv[3])
 ENVIRONMENT = dict(os.environ, LC_ALL="C.UTF-8")
 
 
@@ -272,21 +273,21 @@ class Report(unittest.TestCase):
 
     def test_deep_recursion(self):
         deep = os.path.join(self.directory.name, "deep.pnb")
-        subprocess.run([WRITE_PROFILE, deep, "300000"], check=True)
+        subprocess.run([WRITE_PROFILE, deep, str(LEVELS)], check=True)
         for view in ["--flat", "--tree", "--bottom-up"]:
             self.assertIn("100.00%", self.run_report(view, deep))
-        self.assertIn("recursion, 300,000 levels deep", self.run_report("--tree", deep))
+        self.assertIn(f"recursion, {LEVELS:,} levels deep", self.run_report("--tree", deep))
         self.assertIn("recursion, 128 levels deep or more", self.run_report("--bottom-up", deep))
         self.assertIn("levels below 128", self.run_report("--tree", "--no-fold", deep))
         j = json.loads(self.run_report("--json", "--depth", "100", deep))
-        self.assertEqual(j["samples"], 300000)
-        subprocess.run([WRITE_PROFILE, deep, "100000"], check=True)
+        self.assertEqual(j["samples"], LEVELS)
+        subprocess.run([WRITE_PROFILE, deep, str(LEVELS // 3)], check=True)
         nodes = json.loads(self.run_report("--json=flat", deep))["nodes"]
-        self.assertGreater(len(nodes), 100000)
+        self.assertGreater(len(nodes), LEVELS // 3)
 
     def test_deep_recursion_as_a_page(self):
         deep = os.path.join(self.directory.name, "deep.pnb")
-        subprocess.run([WRITE_PROFILE, deep, "300000"], check=True)
+        subprocess.run([WRITE_PROFILE, deep, str(LEVELS)], check=True)
         self.write_page("deep.html", deep)
 
 
