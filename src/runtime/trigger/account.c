@@ -15,7 +15,8 @@
  *
  *     delivery = max(D, min(latency, MOST * L) * WHOLE / 100), or D * COLD / 100
  *
- * Other prices that the collector has measured grow as that does.
+ * A signal that no timer of its own brings (at a kernel tick, at a page fault) is charged the
+ * collector's price of one at a kernel tick, as much more as latencies are.
  *
  * A period that expires in the kernel, where that is not seen, or while a signal is pending,
  * interrupts the thread too. It costs a delivery less a signal, whose price the collector has
@@ -26,8 +27,8 @@
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
-enum { SHORT_US = 20, TURNS = 4, BURST_US = 200, WHOLE = 170, COLD = 300, SWITCH_COLD = 2,
-      MOST = 8 };
+enum { SHORT_US = 20, TURNS = 4, BURST_US = 200, WHOLE = 170, COLD = 300, SIGNAL_COLD = 120,
+      SWITCH_COLD = 2, MOST = 8 };
 
 /* Of the process: where a thread begins. 0: not measured yet. */
 static uint64_t process_latency_ns;
@@ -86,34 +87,53 @@ void account_latency_as(struct rt_thread *t, uint64_t expiry_cpu_ns, uint64_t ti
     __atomic_store_n(&process_latency_ns, t->account.latency_ns, __ATOMIC_RELAXED);
 }
 
-/* As much more than in the collector's loop as a delivery is. */
-static uint64_t scaled(uint64_t price_ns, uint64_t latency_ns)
+/* The collector's, where the latency is shorter. */
+static uint64_t latency_credible(uint64_t latency_ns)
 {
-    uint64_t loop = rt.config->delivery_ns, most = MOST * (uint64_t)rt.config->latency_ns;
-    if (!latency_ns || !loop)
-        return price_ns * COLD / 100;
-    uint64_t delivery = (most && latency_ns > most ? most : latency_ns) * WHOLE / 100;
-    return delivery > loop ? price_ns * delivery / loop : price_ns;
+    uint64_t least = rt.config->latency_ns, most = least * MOST;
+    return latency_ns < least ? least : most && latency_ns > most ? most : latency_ns;
+}
+
+/* As much more than in the collector's loop as the latency is. */
+static uint64_t colder(uint64_t price_ns, uint64_t latency_ns)
+{
+    uint64_t least = rt.config->latency_ns;
+    return least ? price_ns * latency_credible(latency_ns) / least : price_ns;
+}
+
+static uint64_t signal_price(uint64_t latency_ns)
+{
+    return colder((uint64_t)rt.config->tick_ns * SIGNAL_COLD / 100, latency_ns);
+}
+
+/* Of one that a timer of its own brings. */
+static uint64_t delivery_price(uint64_t latency_ns)
+{
+    uint64_t loop = rt.config->delivery_ns, whole = latency_credible(latency_ns) * WHOLE / 100;
+    if (!latency_ns)
+        return loop * COLD / 100;
+    return whole > loop ? whole : loop;
 }
 
 uint64_t account_price_as(const struct rt_thread *t)
 {
-    uint64_t price = t->timer >= 0 && !t->which &&
-        guest.process->mechanism == MECHANISM_PERF ? rt.config->tick_ns : rt.config->delivery_ns;
-    return scaled(price, t->account.latency_ns);
+    bool ticks = t->timer >= 0 && !t->which && guest.process->mechanism == MECHANISM_PERF;
+    return ticks || !trigger_is_time(t->clock.trigger) ? signal_price(t->account.latency_ns)
+                                                       : delivery_price(t->account.latency_ns);
 }
 
-/* Of one whose signal costs what one at a kernel tick does: the rest is the timer's. */
+/* The timer's part of a delivery. */
 void account_unseen_as(struct rt_thread *t, uint64_t expirations)
 {
-    uint64_t delivery = rt.config->delivery_ns, signal = rt.config->tick_ns;
+    uint64_t delivery = delivery_price(t->account.latency_ns),
+             signal = signal_price(t->account.latency_ns);
     if (expirations && delivery > signal)
-        t->record->delivered_ns += expirations * scaled(delivery - signal, t->account.latency_ns);
+        t->record->delivered_ns += expirations * (delivery - signal);
 }
 
 uint64_t trigger_price_as(void)
 {
-    return scaled(rt.config->delivery_ns, __atomic_load_n(&process_latency_ns, __ATOMIC_RELAXED));
+    return delivery_price(__atomic_load_n(&process_latency_ns, __ATOMIC_RELAXED));
 }
 
 /* Stopping an event and starting it programs the processor's timer where its expiry is the next of
@@ -129,7 +149,7 @@ static uint64_t switch_price(uint64_t period_ns)
 /* Who is preempted finds its caches full of what others have done meanwhile. */
 void account_switches_as(struct rt_thread *t, struct rt_switches s)
 {
-    uint64_t price = switch_price(t->clock.period), cold = scaled(price, t->account.latency_ns);
+    uint64_t price = switch_price(t->clock.period), cold = colder(price, t->account.latency_ns);
     t->record->switches += s.waits + s.preempted;
     t->record->switched_ns +=
         s.waits * price + s.preempted * (cold < SWITCH_COLD * price ? cold : SWITCH_COLD * price);
@@ -194,7 +214,7 @@ uint64_t account_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
 void trigger_ticked_as(struct rt_thread *t, uint64_t ticks_at_entry)
 {
     uint64_t cost = cost_credible(t, sys_ticks_as() - ticks_at_entry, 0),
-             price = scaled(rt.config->delivery_ns, t->account.latency_ns);
+             price = delivery_price(t->account.latency_ns);
     t->record->deliveries++;
     t->record->cost_ticks += cost;
     t->record->delivered_ns += price;

@@ -207,21 +207,31 @@ def footprint_stays(program, attaches, **options):
            after["descriptors"] <= before["descriptors"] + 4, f"before {before}, after {after}")
 
 
+def attached_again(program):
+    """Footprints before and after."""
+    before = program.footprint()
+    for _ in range(ATTACHES):
+        program.record("--duration", "0.01")
+    return before, program.footprint()
+
+
+def is_kept(before, after):
+    """What is left in place of the counters is as large as they were, give or take."""
+    return after["maps"] == before["maps"] and after["descriptors"] == before["descriptors"] and \
+        abs(after["kilobytes"] - before["kilobytes"]) < 2048
+
+
 def test_again():
     """Again and again: no mapping, descriptor or memory is left."""
     with Program(target("attach-busy")) as program:
         for _ in range(WARM):
             program.record("--duration", "0.01")
-        before = program.footprint()
-        for _ in range(ATTACHES):
-            program.record("--duration", "0.01")
-        after = program.footprint()
-        # What is left in place of the counters is as large as they were, give or take, and lies next
-        # to another mapping or not.
-        expect(abs(after["maps"] - before["maps"]) <= 1 and
-               after["descriptors"] == before["descriptors"] and
-               abs(after["kilobytes"] - before["kilobytes"]) < 8192,
-               f"before {before}, after {after}")
+        # On a busy machine the last round before may have ended before it was in the program: what
+        # is left grows again in the second try.
+        before, after = attached_again(program)
+        if not is_kept(before, after):
+            before, after = attached_again(program)
+        expect(is_kept(before, after), f"before {before}, after {after}")
         program.process.terminate()
         expect(program.end() == (["SIGTRAP default 1"], 5), "the program was disturbed")
 
