@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "collector/events.h"
+#include "sigsafe/spool.h"
 
 struct record_event {
     const struct event *event;
@@ -35,7 +36,7 @@ bool record_events_settle(struct record_events *r, uint64_t frequency, struct er
  * 0: anything. budget_ppm: of all together, shared equally; 0: none was asked for, and each has the
  * bound that it has alone. */
 uint32_t record_events_bound_ppm(const struct record_events *r, unsigned index, uint32_t budget_ppm,
-                                 bool handler);
+                                 enum carrier_kind carrier);
 /* The first event. */
 const struct event *record_events_first(const struct record_events *r);
 /* The family of interposed functions that they need (runtime/trigger/sync.h); NULL: none. */

@@ -58,11 +58,10 @@ static void settle_config(struct recording *r)
     const struct recording_options *o = &r->options;
     r->config.randomize = o->randomize;
     r->config.budget_ppm = o->budget_ppm;
-    bool handler = o->engine.carrier == CARRIER_HANDLER;
-    r->config.bound_ppm = record_events_bound_ppm(&o->events, 0, o->budget_ppm, handler);
+    r->config.bound_ppm = record_events_bound_ppm(&o->events, 0, o->budget_ppm, o->engine.carrier);
     for (unsigned i = 1; i < o->events.count; i++)
         r->config.more[i - 1].bound_ppm =
-            record_events_bound_ppm(&o->events, i, o->budget_ppm, handler);
+            record_events_bound_ppm(&o->events, i, o->budget_ppm, o->engine.carrier);
     r->config.max_depth = o->max_depth;
     r->config.carrier = o->engine.carrier;
     r->config.trampoline = o->trampoline && !r->config.outside &&

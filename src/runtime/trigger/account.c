@@ -27,7 +27,7 @@
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
-enum { SHORT_US = 20, TURNS = 4, BURST_US = 200, WHOLE = 170, COLD = 300, SIGNAL_COLD = 120,
+enum { SHORT_US = 20, TURNS = 4, BURST_US = 200, WHOLE = 155, COLD = 300, SIGNAL_COLD = 120,
       SWITCH_COLD = 2, MOST = 8 };
 
 /* Of the process: where a thread begins. 0: not measured yet. */

@@ -231,7 +231,7 @@ static int price_check(void)
     if (account_price_as(t) != 4 * WARM_NS)
         return 4;
     t->clock.trigger = TRIGGER_CPU;
-    return account_price_as(t) == (uint64_t)4 * LATENCY_NS * 170 / 100 ? 0 : 5;
+    return account_price_as(t) == (uint64_t)4 * LATENCY_NS * 155 / 100 ? 0 : 5;
 }
 
 static void signals_without_a_timer_are_cheaper(void **state)
