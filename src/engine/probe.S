@@ -46,6 +46,19 @@ entry engine_probe_64
         ret
         end engine_probe_64
 
+/* rsi: 64 bytes that they are compared with; rax: 0 if they are the same */
+entry engine_probe_compare_64
+        movl    $0, %edx
+        movq    (%rdi), %rax
+        xorq    (%rsi), %rax
+        .irp    at, 8, 16, 24, 32, 40, 48, 56
+        movq    \at(%rdi), %rcx
+        xorq    \at(%rsi), %rcx
+        orq     %rcx, %rax
+        .endr
+        ret
+        end engine_probe_compare_64
+
 entry engine_probe_failed
         movl    $0, %eax
         movl    $1, %edx

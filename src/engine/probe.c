@@ -1,21 +1,16 @@
 #include "engine/probe.h"
 
-/* In two registers. */
-struct probed {
-    uint64_t value, failed;
-};
-
-/* probe.S; they lie in this order. */
-struct probed engine_probe_1(uint64_t address) __attribute__((visibility("hidden")));
-struct probed engine_probe_4(uint64_t address) __attribute__((visibility("hidden")));
-struct probed engine_probe_8(uint64_t address) __attribute__((visibility("hidden")));
-struct probed engine_probe_64(uint64_t address, uint64_t out[8])
+/* probe.S; they lie in this order, engine_probe_compare_64 before the last. */
+struct engine_probed engine_probe_1(uint64_t address) __attribute__((visibility("hidden")));
+struct engine_probed engine_probe_4(uint64_t address) __attribute__((visibility("hidden")));
+struct engine_probed engine_probe_8(uint64_t address) __attribute__((visibility("hidden")));
+struct engine_probed engine_probe_64(uint64_t address, uint64_t out[8])
     __attribute__((visibility("hidden")));
-struct probed engine_probe_failed(void) __attribute__((visibility("hidden")));
+struct engine_probed engine_probe_failed(void) __attribute__((visibility("hidden")));
 
 bool engine_probe_as(uint64_t address, unsigned bytes, uint64_t *value)
 {
-    struct probed got = {0, 0};
+    struct engine_probed got = {0, 0};
     if (bytes == 8 || bytes == 4) {
         got = bytes == 8 ? engine_probe_8(address) : engine_probe_4(address);
         *value = got.value;

@@ -16,6 +16,13 @@ bool engine_probe_as(uint64_t address, unsigned bytes, uint64_t *value);
 /* The 64 bytes there. False: not all can be read. */
 bool engine_probe_64_as(uint64_t address, uint64_t out[8]);
 
+/* Whether they are the same as these: value 0. Or they cannot be read. */
+struct engine_probed {
+    uint64_t value, failed;
+};
+struct engine_probed engine_probe_compare_64(uint64_t address, const uint64_t with[8])
+    __attribute__((visibility("hidden")));
+
 /* A fault in the context gregs: true if it was of these, which then goes on and answers false. */
 bool engine_probe_fault_as(greg_t *gregs);
 

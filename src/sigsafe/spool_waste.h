@@ -2,12 +2,14 @@
  * What is kept of each load and store of a thread in the spool, and in a profile, which adds up
  * threads. docs/waste.md defines the terms.
  *
- * The row (spool_rows.h) of an access is a THING_ACCESS's. One row of each thread, that of
- * THING_TOTALS, holds its sums.
+ *      row of an access ─> cell ─> cell ...    of its loads, stores, and each kind of waste
+ *      row of THING_TOTALS ─> waste_totals     the thread's sums; one row of each thread
+ *                              └ cells ─> [ cell | cell | ... ]   where the next one is taken from
  *
- * Pairs are kept with the access that was in vain: the most frequent few of each. One that is met
- * moves up when it has become more frequent than the one above, and one that is not there takes
- * the last place. Then the number of the one that was there goes to `other_...`.
+ * Rows (spool_rows.h) are of THING_ACCESS. The first cell says how often the access was made. Pairs
+ * are kept with the access that was in vain, the most frequent few of each: one moves up when it
+ * has become more frequent than the cell above. Where there are too many, the least gives its place
+ * to the new one, and is counted with its kind's others.
  *
  * Context: of rows, the owning thread, general registers only; of profiles, ordinary code.
  * Ownership: rows are the spool's; a struct profile owns its table. */
@@ -61,46 +63,124 @@ enum {
     WASTE_RUN_STRETCHES = 16,
     WASTE_RUN_WEIGHT = WASTE_RUN_LINES * WASTE_RUN_STRETCHES,
 };
+
 struct waste_pair {
-    uint32_t with; /* id + 1; 0: free */
+    uint32_t with; /* id + 1 */
     uint32_t kind; /* enum waste_kind */
     uint64_t count, bytes;
 };
 
-struct spool_waste {
-    union {
-        struct waste_figures figures;
-        struct waste_sums sums; /* of THING_TOTALS, which has no pairs */
-    };
-    struct waste_pair pairs[WASTE_PAIRS]; /* the most frequent first */
+/* What a cell counts: a kind of waste (enum waste_kind), or as follows. */
+enum { WASTE_LOADS = WASTE_KIND_COUNT, WASTE_STORES, WASTE_FRAME, WASTE_CELL_KINDS };
+
+struct waste_cell {
+    spool_ref next;
+    uint32_t kind;
+    uint32_t with; /* of a pair: id + 1; of waste, 0: the others, whose pairs are not kept */
+    uint32_t reserved;
+    uint64_t count, bytes;
 };
-_Static_assert(sizeof(struct waste_figures) <= sizeof(struct waste_sums),
-               "the union is as large as the sums");
-_Static_assert(sizeof(struct spool_waste) == 280, "as docs/waste.md says");
+_Static_assert(sizeof(struct waste_cell) == 32, "as docs/waste.md says");
+
+enum { WASTE_CELLS = 128 /* that are made at once */ };
+struct waste_totals {
+    struct waste_sums sums;
+    spool_ref cells; /* the last ones */
+    uint32_t left;   /* of these are free */
+};
+
+struct spool_waste {
+    spool_ref first; /* 0: none yet */
+};
 #define WASTE_LAYOUT ((struct rows_layout){.row = sizeof(struct spool_waste)})
 
-/* `count` instances more, of so many bytes. Returns how many instances had to make room. */
-static inline uint64_t waste_pair_note(struct spool_waste *row, enum waste_kind kind, uint32_t with,
-                                       uint64_t count, uint64_t bytes, enum waste_kind *evicted)
+static inline struct waste_cell *waste_cell_at(const struct spool *s, spool_ref ref)
 {
-    struct waste_pair *p = row->pairs;
-    uint64_t gone = 0;
-    unsigned i = 0;
-    while (i < WASTE_PAIRS && p[i].with && (p[i].with != with || p[i].kind != (uint32_t)kind))
-        i++;
-    if (i == WASTE_PAIRS) {
-        i--;
-        gone = p[i].count;
-        *evicted = (enum waste_kind)p[i].kind;
-        p[i] = (struct waste_pair){0};
+    return ref ? spool_at(s, ref, sizeof(struct waste_cell)) : NULL;
+}
+
+/* A new cell, in *place. False: there is no room. */
+static inline bool waste_cell_make_as(const struct spool *s, struct waste_totals *t,
+                                      spool_ref *place, struct waste_cell contents)
+{
+    struct waste_cell *all = t->left ? NULL : spool_alloc_as(s, WASTE_CELLS * sizeof *all);
+    if (!t->left && !all)
+        return false;
+    if (!t->left) {
+        t->cells = spool_ref_of(s, all);
+        t->left = WASTE_CELLS;
     }
-    p[i] = (struct waste_pair){with, (uint32_t)kind, p[i].count + count, p[i].bytes + bytes};
-    if (i && p[i].bytes > p[i - 1].bytes) {
-        struct waste_pair up = p[i];
-        p[i] = p[i - 1];
-        p[i - 1] = up;
+    spool_ref ref = t->cells + (WASTE_CELLS - t->left) * (spool_ref)(sizeof *all / SPOOL_UNIT);
+    struct waste_cell *c = waste_cell_at(s, ref);
+    if (!c)
+        return false;
+    t->left--;
+    *c = contents;
+    __atomic_store_n(place, ref, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* Where the list of a row has a cell of the same kind and pair, or ends. */
+struct waste_search {
+    spool_ref *place;
+    struct waste_cell *found, *above; /* NULL: none */
+    struct waste_cell *least;         /* of the pairs met */
+    unsigned pairs;
+};
+
+static inline struct waste_search waste_search(const struct spool *s, struct spool_waste *row,
+                                               uint32_t kind, uint32_t with)
+{
+    struct waste_search q = {.place = &row->first};
+    while ((q.found = waste_cell_at(s, *q.place)) &&
+           (q.found->kind != kind || q.found->with != with)) {
+        q.pairs += q.found->with != 0;
+        if (q.found->with && (!q.least || q.found->bytes < q.least->bytes))
+            q.least = q.found;
+        q.above = q.found;
+        q.place = &q.found->next;
     }
-    return gone;
+    return q;
+}
+
+/* So much more; a pair may move up. `above`: NULL if that is the first place. */
+static inline void waste_cell_add(struct waste_cell *c, struct waste_cell *above, uint64_t count,
+                                  uint64_t bytes)
+{
+    struct waste_cell was = *c;
+    c->count += count;
+    c->bytes += bytes;
+    if (!c->with || !above || c->bytes <= above->bytes)
+        return;
+    *c = *above;
+    *above = (struct waste_cell){above->next, was.kind, was.with, 0, was.count + count,
+                                 was.bytes + bytes};
+    c->next = was.next;
+}
+
+/* `more` (its next: 0) is added to the cell of the same kind and pair. False: there is no room, and
+ * nothing was done. */
+static inline bool waste_note_as(const struct spool *s, struct waste_totals *t,
+                                 struct spool_waste *row, struct waste_cell more)
+{
+    struct waste_search q = waste_search(s, row, more.kind, more.with);
+    if (q.found) {
+        bool second = q.above == waste_cell_at(s, row->first);
+        waste_cell_add(q.found, second ? NULL : q.above, more.count, more.bytes);
+        return true;
+    }
+    if (!more.with || q.pairs < WASTE_PAIRS)
+        return waste_cell_make_as(s, t, q.place, more);
+    struct waste_search others = waste_search(s, row, q.least->kind, 0);
+    struct waste_cell gone = {.kind = q.least->kind, .count = q.least->count,
+                              .bytes = q.least->bytes};
+    if (others.found)
+        waste_cell_add(others.found, NULL, gone.count, gone.bytes);
+    else if (!waste_cell_make_as(s, t, others.place, gone))
+        return false;
+    more.next = q.least->next;
+    *q.least = more;
+    return true;
 }
 
 static inline uint64_t waste_capped(uint64_t v)

@@ -5,14 +5,7 @@
  *      return ──watch──> return_as: stores below the stack pointer
  *      system call ────> system_call_as: what the kernel reads
  *
- *      line    64 bytes of the program: what was there, and bits and ids
- *        copy      the contents at the last look
- *        unread    bytes stored, and neither read nor overwritten since
- *        heads     the first byte of each store
- *        loaded    bytes loaded, and not changed since
- *        pending   bytes of the last store, which is compared with the copy at the next look:
- *                  the hook runs before the instruction
- *        store[], load[]   id + 1 of the last access, for each four bytes
+ * waste_line.h has the picture of a line.
  *
  * Beside `calls`, struct line_contexts has the contexts of store[] and load[], and pairs are kept
  * by both (sigsafe/spool_waste_paths.h), too.
@@ -25,8 +18,8 @@
  * windows are the process's, else a thread's.
  *
  * Context: block_as under the engine's lock; the rest in the thread concerned. Threads share the
- * table. A line is locked while it is looked at; who waits too long goes on all the same, for a
- * fork may have left the owner behind: the worst is a wrong count.
+ * table. A place of it is locked while a line there is looked at; who waits too long goes on all
+ * the same, for a fork may have left the owner behind: the worst is a wrong count.
  * Ownership: the table, what is known of accesses, and each thread's rows stay until the process
  * ends. */
 #include <stddef.h>
@@ -43,14 +36,10 @@
 #include "tools/memory.h"
 #include "tools/rows.h"
 #include "tools/tools.h"
-#include "tools/waste_bits.h"
+#include "tools/waste_line.h"
 #include "tools/waste_plan.h"
 
 enum {
-    LINE = WASTE_LINE,
-    CELL = 4,
-    CELLS = LINE / CELL,
-    LINES = 1 << 15, /* 8 MB: what 2 MB of the program's memory need */
     FULL = 1 << 24, /* instructions of a whole run in whose time all memory is looked at */
     STRETCH = 24 << 20, /* of these, later, there is one window in each ... */
     WINDOW = STRETCH / WASTE_RUN_STRETCHES, /* ... of so many */
@@ -62,25 +51,6 @@ enum {
     STRING_MOST = 4096, /* bytes that instructions are taken to read that end at what they find */
 };
 
-struct line {
-    uint64_t address; /* 0: free */
-    uint32_t epoch;
-    uint32_t lock;
-    uint64_t copy[LINE / 8];
-    uint64_t unread, heads, loaded, pending;
-    uint32_t pending_id, pending_before; /* + 1 */
-    uint32_t weight;                     /* of the window of the pending store */
-    uint32_t voids;
-    uint32_t store[CELLS], load[CELLS]; /* + 1; 0: none */
-};
-_Static_assert(sizeof(struct line) == 4 * LINE, "four bytes for one");
-
-/* Of the line with the same number, where contexts are known: those of its accesses. */
-struct line_contexts {
-    spool_ref store[CELLS], load[CELLS];
-    spool_ref pending_before;
-};
-
 /* A thread. */
 struct observer {
     struct rows_store rows;
@@ -89,10 +59,11 @@ struct observer {
     const struct spool_counts *paths_of;
     struct engine_thread *thread; /* NULL: it has ended */
     struct observer *next;
-    struct spool_waste *totals;
+    struct waste_totals *totals;
     struct hotlist_random random;
     uint32_t epoch, runs;
     uint32_t weight;     /* one line in so many is looked at */
+    bool sampled;        /* runs begin and end anywhere */
     int64_t alarm;       /* t->alarm when it was looked at last */
     struct waste_sums window; /* its seen_... */
 };
@@ -142,7 +113,7 @@ static void lock_release(uint32_t *lock)
 static void window_close(struct observer *o)
 {
     struct waste_sums *w = &o->window;
-    if (o->totals && (o->weight > 1 || hook_is_sampled(o->thread)) &&
+    if (o->totals && (o->weight > 1 || o->sampled) &&
         (w->seen_stores || w->seen_loads))
         waste_window_note(&o->totals->sums, w);
     w->seen_stores = w->seen_dead = w->seen_silent = w->seen_loads = w->seen_redundant = 0;
@@ -211,7 +182,7 @@ static void window_next(struct observer *o)
 static void window_look(struct observer *o)
 {
     struct engine_thread *t = o->thread;
-    if (hook_is_sampled(t)) {
+    if (o->sampled) {
         if (o->runs == t->runs)
             return;
         window_close(o);
@@ -240,19 +211,33 @@ static struct spool_waste *row_of(struct observer *o, uint32_t id)
     return row;
 }
 
-static void pair_note(struct spool_waste *row, enum waste_kind kind, uint32_t with, uint64_t count,
-                      uint64_t bytes)
+/* The thread's sums. NULL: there is no room. */
+static struct waste_totals *totals_of(struct observer *o)
 {
-    enum waste_kind evicted = kind;
-    uint64_t gone = with ? waste_pair_note(row, kind, with, count, bytes, &evicted) : count;
-    if (!gone)
-        return;
-    if (evicted == WASTE_DEAD)
-        row->figures.other_dead += gone;
-    else if (evicted == WASTE_SILENT)
-        row->figures.other_silent += gone;
-    else
-        row->figures.other_redundant += gone;
+    const struct spool *s = o->rows.spool;
+    struct spool_waste *row = row_of(o, (uint32_t)o->common->totals - 1);
+    struct waste_totals *made = NULL;
+    if (!row || row->first)
+        return row ? spool_at(s, row->first, sizeof *made) : NULL;
+    while (!(made = spool_alloc_as(s, sizeof *made)))
+        if (!hook_wait_as(o->thread))
+            return NULL;
+    hook_waited(o->thread);
+    __atomic_store_n(&row->first, spool_ref_of(s, made), __ATOMIC_RELEASE);
+    return made;
+}
+
+/* Instances and bytes of the access (NULL: it has no room) that are of a kind; `with`: of waste,
+ * with which other access (+ 1; 0: it is not known). */
+static void note(struct observer *o, struct spool_waste *row, uint32_t kind, uint32_t with,
+                 uint64_t count, uint64_t bytes)
+{
+    struct waste_cell more = {.kind = kind, .with = with, .count = count, .bytes = bytes};
+    while (row && !waste_note_as(o->rows.spool, o->totals, row, more))
+        if (!hook_wait_as(o->thread)) {
+            o->rows.record->missed++;
+            return;
+        }
 }
 
 /* An access in vain, and the one that it makes a pair with. */
@@ -279,33 +264,34 @@ static void path_note(const struct observer *o, const struct waste_of *w, enum w
 
 /* ---- lines ---- */
 
-static struct line *slot_of(uint64_t address)
+static struct line *place_of(uint64_t address)
 {
-    uint64_t hash = address / LINE * UINT64_C(0x9e3779b97f4a7c15);
-    return &waste.lines[hash >> 32 & (LINES - 1)];
+    return &waste.lines[line_place(address)];
+}
+
+static void line_release(const struct line *l)
+{
+    lock_release(&waste.lines[(l - waste.lines) % PLACES].lock);
+}
+
+/* NULL: nothing is known of it. */
+static struct line *line_at(const struct observer *o, struct line *place, uint64_t address)
+{
+    struct line *other = place + PLACES;
+    if (place->address == address && place->epoch == o->epoch)
+        return place;
+    return other->address == address && other->epoch == o->epoch ? other : NULL;
 }
 
 /* Locked. NULL: nothing is known of it. */
 static struct line *line_find(const struct observer *o, uint64_t address)
 {
-    struct line *l = slot_of(address);
-    lock_take(&l->lock);
-    if (l->address == address && l->epoch == o->epoch)
-        return l;
-    lock_release(&l->lock);
-    return NULL;
-}
-
-static void line_begin(struct observer *o, struct line *l, uint64_t address)
-{
-    if (l->address && l->epoch == o->epoch && o->totals)
-        o->totals->sums.evicted++;
-    l->address = address;
-    l->epoch = o->epoch;
-    l->unread = l->heads = l->loaded = l->pending = 0;
-    l->voids = waste.voids;
-    for (unsigned i = 0; i < CELLS; i++)
-        l->store[i] = l->load[i] = 0;
+    struct line *place = place_of(address);
+    lock_take(&place->lock);
+    struct line *l = line_at(o, place, address);
+    if (!l)
+        lock_release(&place->lock);
+    return l;
 }
 
 static struct line_contexts *contexts_of(const struct line *l)
@@ -313,22 +299,35 @@ static struct line_contexts *contexts_of(const struct line *l)
     return waste.contexts ? &waste.contexts[l - waste.lines] : NULL;
 }
 
+/* In the first half, whose line goes to the second. */
+static struct line *line_make(struct observer *o, struct line *l, uint64_t address)
+{
+    struct line *other = l + PLACES;
+    if (l->address && l->epoch == o->epoch) {
+        o->totals->sums.evicted += other->address && other->epoch == o->epoch;
+        line_move(other, l);
+        if (waste.contexts)
+            line_contexts_move(contexts_of(other), contexts_of(l));
+    }
+    l->address = address;
+    l->epoch = o->epoch;
+    l->unread = l->heads = l->loaded = l->pending = 0;
+    l->voids = waste.voids;
+    for (unsigned i = 0; i < CELLS; i++)
+        l->store[i] = l->load[i] = 0;
+    return l;
+}
+
 /* The last store has been executed: did it change anything? */
 static void pending_judge(struct observer *o, struct line *l, uint64_t changed)
 {
-    if (o->totals)
-        o->totals->sums.judged_bytes += (uint64_t)count_bits(l->pending) * l->weight;
+    uint64_t bytes = (uint64_t)count_bits(l->pending) * l->weight;
+    uint64_t count = l->pending & l->heads ? l->weight : 0;
+    const struct line_contexts *c = contexts_of(l);
+    o->totals->sums.judged_bytes += bytes;
     if (!(changed & l->pending)) {
-        struct spool_waste *row = row_of(o, l->pending_id - 1);
-        uint64_t bytes = (uint64_t)count_bits(l->pending) * l->weight;
-        uint64_t count = l->pending & l->heads ? l->weight : 0;
         o->window.seen_silent += count_bits(l->pending);
-        if (row) {
-            row->figures.silent += count;
-            row->figures.silent_bytes += bytes;
-            pair_note(row, WASTE_SILENT, l->pending_before, count, bytes);
-        }
-        const struct line_contexts *c = contexts_of(l);
+        note(o, row_of(o, l->pending_id - 1), WASTE_SILENT, l->pending_before, count, bytes);
         if (c)
             path_note(o, &(struct waste_of){l->pending_id, l->pending_before,
                                             c->store[(unsigned)__builtin_ctzll(l->pending) / CELL],
@@ -338,38 +337,55 @@ static void pending_judge(struct observer *o, struct line *l, uint64_t changed)
     l->pending = 0;
 }
 
-static void contents_note(struct line *l, const uint64_t now[LINE / 8])
+/* It is not as it was at the last look, or there has been a store since. False: it cannot be
+ * read. */
+static bool line_changes(struct observer *o, struct line *l, bool same)
 {
-    for (unsigned i = 0; i < LINE / 8; i++)
+    uint64_t now[LINE / 8], changed = 0;
+    if (!same && !engine_probe_64_as(l->address, now))
+        return false;
+    if (!same)
+        changed = differing(now, l->copy);
+    l->unread &= ~(changed & ~l->pending);
+    l->loaded &= ~changed;
+    if (l->pending)
+        pending_judge(o, l, changed);
+    for (unsigned i = 0; !same && i < LINE / 8; i++)
         l->copy[i] = now[i];
+    return true;
 }
 
-/* Looks at what the line's memory is: locked; NULL: it cannot be read. */
-static struct line *line_look(struct observer *o, uint64_t address)
+/* What is known of the line at this place, after a look at its memory. NULL: it cannot be read. */
+static struct line *line_look_at(struct observer *o, struct line *place, uint64_t address)
 {
-    struct line *l = slot_of(address);
-    uint64_t now[LINE / 8];
-    lock_take(&l->lock);
-    if (!engine_probe_64_as(address, now)) {
-        lock_release(&l->lock);
+    struct line *l = line_at(o, place, address);
+    if (!l) {
+        uint64_t now[LINE / 8];
+        if (!engine_probe_64_as(address, now))
+            return NULL;
+        l = line_make(o, place, address);
+        for (unsigned i = 0; i < LINE / 8; i++)
+            l->copy[i] = now[i];
+        return l;
+    }
+    struct engine_probed other = engine_probe_compare_64(address, l->copy);
+    if (other.failed || ((other.value || l->pending) && !line_changes(o, l, !other.value)))
         return NULL;
-    }
-    if (l->address != address || l->epoch != o->epoch) {
-        line_begin(o, l, address);
-        contents_note(l, now);
-    } else {
-        uint64_t changed = differing(now, l->copy), others = changed & ~l->pending;
-        if (l->pending)
-            pending_judge(o, l, changed);
-        if (changed)
-            contents_note(l, now);
-        l->loaded &= ~changed;
-        l->unread &= ~others;
-    }
     if (l->voids != waste.voids) {
         l->unread = 0;
         l->voids = waste.voids;
     }
+    return l;
+}
+
+/* Locked. */
+static struct line *line_look(struct observer *o, uint64_t address)
+{
+    struct line *place = place_of(address);
+    lock_take(&place->lock);
+    struct line *l = line_look_at(o, place, address);
+    if (!l)
+        lock_release(&place->lock);
     return l;
 }
 
@@ -388,7 +404,7 @@ struct piece {
 static void bytes_live(struct observer *o, struct line *l, uint64_t mask)
 {
     uint64_t live = l->unread & mask;
-    if (live && o->totals)
+    if (live)
         o->totals->sums.live_bytes += (uint64_t)count_bits(live) * o->weight;
     l->unread &= ~mask;
 }
@@ -397,23 +413,18 @@ static void piece_load(struct observer *o, struct line *l, const struct piece *p
 {
     struct spool_waste *row = row_of(o, p->id);
     struct line_contexts *c = contexts_of(l);
-    uint64_t count = p->head ? o->weight : 0, bytes = (uint64_t)count_bits(p->mask) * o->weight;
+    uint64_t count = p->head ? o->weight : 0, size = p->last - p->first + 1;
+    uint64_t bytes = size * o->weight;
     bool again = (l->loaded & p->mask) == p->mask;
+    uint32_t with = l->load[p->first / CELL];
     bytes_live(o, l, p->mask);
-    o->window.seen_loads += count_bits(p->mask);
-    o->window.seen_redundant += again ? count_bits(p->mask) : 0;
-    if (row) {
-        row->figures.loads += count;
-        row->figures.load_bytes += bytes;
-        if (again) {
-            row->figures.redundant += count;
-            row->figures.redundant_bytes += bytes;
-            pair_note(row, WASTE_REDUNDANT, l->load[p->first / CELL], count, bytes);
-        }
-    }
+    o->window.seen_loads += size;
+    o->window.seen_redundant += again ? size : 0;
+    note(o, row, WASTE_LOADS, 0, count, bytes);
+    if (again)
+        note(o, row, WASTE_REDUNDANT, with, count, bytes);
     if (again && c)
-        path_note(o, &(struct waste_of){p->id + 1, l->load[p->first / CELL], p->context,
-                                        c->load[p->first / CELL]},
+        path_note(o, &(struct waste_of){p->id + 1, with, p->context, c->load[p->first / CELL]},
                   WASTE_REDUNDANT, count, bytes);
     l->loaded |= p->mask;
     for (unsigned i = p->first / CELL; i <= p->last / CELL; i++) {
@@ -438,19 +449,15 @@ static void bytes_dead(struct observer *o, struct line *l, uint64_t mask, const 
              cell++)
             bits |= dead & UINT64_C(15) << CELL * cell;
         dead &= ~bits;
-        struct spool_waste *row = site ? row_of(o, site - 1) : NULL;
         uint64_t count = (uint64_t)count_bits(bits & l->heads) * o->weight;
         uint64_t bytes = (uint64_t)count_bits(bits) * o->weight;
         o->window.seen_dead += by ? count_bits(bits) : 0;
-        if (row && by) {
-            row->figures.dead += count;
-            row->figures.dead_bytes += bytes;
-            pair_note(row, WASTE_DEAD, by->id + 1, count, bytes);
+        if (site && by) {
+            note(o, row_of(o, site - 1), WASTE_DEAD, by->id + 1, count, bytes);
             path_note(o, &(struct waste_of){site, by->id + 1, from, by->context}, WASTE_DEAD, count,
                       bytes);
-        } else if (row) {
-            row->figures.frame += count;
-            row->figures.frame_bytes += bytes;
+        } else if (site) {
+            note(o, row_of(o, site - 1), WASTE_FRAME, 0, count, bytes);
         }
     }
     l->unread &= ~mask;
@@ -458,13 +465,10 @@ static void bytes_dead(struct observer *o, struct line *l, uint64_t mask, const 
 
 static void piece_store(struct observer *o, struct line *l, const struct piece *p)
 {
-    struct spool_waste *row = row_of(o, p->id);
     struct line_contexts *c = contexts_of(l);
-    if (row) {
-        row->figures.stores += p->head ? o->weight : 0;
-        row->figures.store_bytes += (uint64_t)count_bits(p->mask) * o->weight;
-    }
-    o->window.seen_stores += count_bits(p->mask);
+    uint64_t size = p->last - p->first + 1;
+    note(o, row_of(o, p->id), WASTE_STORES, 0, p->head ? o->weight : 0, size * o->weight);
+    o->window.seen_stores += size;
     bytes_dead(o, l, p->mask, p);
     l->unread |= p->mask;
     l->heads = (l->heads & ~p->mask) | (p->head ? UINT64_C(1) << p->first : 0);
@@ -508,7 +512,7 @@ static void range_touch(struct observer *o, uint32_t id, unsigned kind, uint64_t
             piece_load(o, l, &p);
         if (kind & ACCESS_STORE)
             piece_store(o, l, &p);
-        lock_release(&l->lock);
+        line_release(l);
     }
     if (kind & ACCESS_STORE)
         floor_note(t, address);
@@ -526,7 +530,7 @@ static void range_read(struct observer *o, uint64_t address, uint64_t size)
         struct line *l = o->thread->watch[watch_part(begin)] ? line_find(o, begin) : NULL;
         if (l) {
             bytes_live(o, l, mask_of(first, count));
-            lock_release(&l->lock);
+            line_release(l);
         }
         at += count;
     }
@@ -535,8 +539,7 @@ static void range_read(struct observer *o, uint64_t address, uint64_t size)
 static void void_all(struct observer *o)
 {
     __atomic_fetch_add(&waste.voids, 1, __ATOMIC_RELAXED);
-    if (o->totals)
-        o->totals->sums.voids++;
+    o->totals->sums.voids++;
 }
 
 /* ---- hooks ---- */
@@ -547,9 +550,9 @@ static struct observer *observer_of(struct engine_thread *t)
     if (!o || !o->rows.record)
         return NULL;
     if (!o->totals)
-        o->totals = row_of(o, (uint32_t)o->common->totals - 1);
+        o->totals = totals_of(o);
     window_look(o);
-    return o;
+    return o->totals ? o : NULL;
 }
 
 static void executed_note(struct observer *o)
@@ -560,7 +563,7 @@ static void executed_note(struct observer *o)
     if (o->totals)
         o->totals->sums.instructions += executed;
     if (__atomic_add_fetch(&waste.progress, executed, __ATOMIC_RELAXED) >= waste.until &&
-        !hook_is_sampled(t))
+        !o->sampled)
         window_next(o);
 }
 
@@ -572,22 +575,20 @@ void waste_alarm_as(struct engine_thread *t, uint64_t argument, uint64_t value)
     if (o)
         executed_note(o);
     t->alarm = PROGRESS;
-    if (o)
+    if ((o = t->tools[TOOL_WASTE]))
         o->alarm = PROGRESS;
 }
 
 /* What range_touch needs, all at once: little of it is in a near cache. */
 static void prefetch_all(struct observer *o, uint32_t id, uint64_t address)
 {
-    const char *line = (const char *)slot_of(address & ~(uint64_t)(LINE - 1));
+    const char *line = (const char *)place_of(address);
     uint8_t *chunk = rows_chunk(&o->rows, id);
     for (unsigned i = 0; i < sizeof(struct line); i += LINE)
         prefetch_write(line + i);
-    if (!chunk)
-        return;
-    const char *row = rows_row(&o->rows, chunk, id);
-    for (unsigned i = 0; i < sizeof(struct spool_waste); i += LINE)
-        prefetch_write(row + i);
+    const struct spool_waste *row = chunk ? rows_row(&o->rows, chunk, id) : NULL;
+    if (row && row->first)
+        prefetch_write(waste_cell_at(o->rows.spool, row->first));
 }
 
 void waste_touch_as(struct engine_thread *t, uint64_t id, uint64_t value)
@@ -633,8 +634,7 @@ void waste_unknown_as(struct engine_thread *t, uint64_t reads, uint64_t value)
     (void)value;
     if (!o)
         return;
-    if (o->totals)
-        o->totals->sums.unfollowed++;
+    o->totals->sums.unfollowed++;
     if (reads)
         void_all(o);
 }
@@ -656,7 +656,7 @@ void waste_return_as(struct engine_thread *t, uint64_t argument, uint64_t value)
             continue;
         if (l->voids == waste.voids)
             bytes_dead(o, l, sp - at < LINE ? mask_of(0, (unsigned)(sp - at)) : UINT64_MAX, NULL);
-        lock_release(&l->lock);
+        line_release(l);
     }
 }
 
@@ -738,6 +738,7 @@ static bool thread_begin_as(struct engine_thread *t)
         o->weight = 1;
     }
     o->totals = NULL;
+    o->sampled = hook_is_sampled(t);
     o->common = hook_common(t, TOOL_WASTE);
     o->alarm = t->alarm = 0;
     lock_wait(&waste.lock);

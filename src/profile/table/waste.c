@@ -249,16 +249,6 @@ bool waste_pair_make(struct counts_process *q, uint32_t id, const struct waste_p
     return true;
 }
 
-static bool add_pairs(struct counts_process *q, uint32_t id, const struct spool_waste *row)
-{
-    struct profile_waste_pair pair;
-    for (unsigned i = 0; i < WASTE_PAIRS && row->pairs[i].with; i++)
-        if (waste_pair_make(q, id, &row->pairs[i], &pair) &&
-            !profile_waste_add_pair(observed_table(q->profile, TABLE_WASTE), &pair))
-            return false;
-    return true;
-}
-
 /* Bursts and shadows know them without the tool, and so do tools beside it that count blocks, or
  * transfers from which blocks follow. */
 static bool add_instructions(struct counts_process *q, uint64_t count)
@@ -273,34 +263,77 @@ static bool add_instructions(struct counts_process *q, uint64_t count)
     return true;
 }
 
+/* What the cell counts of an access. */
+static void add_figures(struct counts_process *q, struct waste_figures *f,
+                        const struct waste_cell *c)
+{
+    const struct {
+        uint64_t *count, *bytes, *others;
+    } of[WASTE_CELL_KINDS] = {
+        [WASTE_DEAD] = {&f->dead, &f->dead_bytes, &f->other_dead},
+        [WASTE_SILENT] = {&f->silent, &f->silent_bytes, &f->other_silent},
+        [WASTE_REDUNDANT] = {&f->redundant, &f->redundant_bytes, &f->other_redundant},
+        [WASTE_LOADS] = {&f->loads, &f->load_bytes, NULL},
+        [WASTE_STORES] = {&f->stores, &f->store_bytes, NULL},
+        [WASTE_FRAME] = {&f->frame, &f->frame_bytes, NULL},
+    };
+    if (c->kind >= WASTE_CELL_KINDS) {
+        q->r->view->damage++;
+        return;
+    }
+    *of[c->kind].count = add_saturated(*of[c->kind].count, c->count);
+    *of[c->kind].bytes = add_saturated(*of[c->kind].bytes, c->bytes);
+    if (of[c->kind].others && !c->with)
+        *of[c->kind].others = add_saturated(*of[c->kind].others, c->count);
+}
+
+static bool add_pair(struct counts_process *q, uint32_t id, const struct waste_cell *c)
+{
+    struct waste_pair p = {c->with, c->kind, c->count, c->bytes};
+    struct profile_waste_pair pair;
+    return !p.with || p.kind >= WASTE_KIND_COUNT || !waste_pair_make(q, id, &p, &pair) ||
+           profile_waste_add_pair(observed_table(q->profile, TABLE_WASTE), &pair);
+}
+
+static bool add_access(struct counts_process *q, uint32_t id, spool_ref first,
+                       const struct spool_thing *thing)
+{
+    struct spool_view *v = q->r->view;
+    struct profile_waste_site site = {.image = spool_counts_image(thing->key),
+                                      .process = q->process,
+                                      .offset = key_offset(thing->key),
+                                      .bytes = thing->access.bytes,
+                                      .kind = thing->access.way};
+    const struct waste_cell *at = spool_view_visit(v, first, sizeof *at);
+    while (at) {
+        struct waste_cell c = *at;
+        add_figures(q, &site.figures, &c);
+        if (!add_pair(q, id, &c))
+            return false;
+        at = spool_view_visit(v, c.next, sizeof *at);
+    }
+    return profile_waste_add_site(observed_table(q->profile, TABLE_WASTE), &site);
+}
+
 static bool waste_row(void *data, uint32_t id, const void *at)
 {
     struct counts_process *q = data;
     struct profile_waste *w = observed_table(q->profile, TABLE_WASTE);
-    struct spool_waste row = *(const struct spool_waste *)at;
+    spool_ref first = __atomic_load_n(&((const struct spool_waste *)at)->first, __ATOMIC_ACQUIRE);
     struct spool_thing thing;
-    uint64_t any = row.pairs[0].with;
-#define ANY(name) any |= row.sums.name;
-    WASTE_SUMS(ANY)
-#undef ANY
-    if (!any)
+    if (!first)
         return true;
     bool known = spool_counts_thing(q, id, &thing);
     if (known && thing.kind == THING_TOTALS) {
-        waste_sums_add(&w->sums, &row.sums);
-        return add_instructions(q, row.sums.instructions);
+        const struct waste_totals *t = spool_view_visit(q->r->view, first, sizeof *t);
+        struct waste_sums sums = t ? t->sums : (struct waste_sums){0};
+        waste_sums_add(&w->sums, &sums);
+        return add_instructions(q, sums.instructions);
     }
-    if (!known || !spool_counts_is_access(&thing)) {
-        q->r->view->damage++;
-        return true;
-    }
-    struct profile_waste_site site = {.image = spool_counts_image(thing.key),
-                                      .process = q->process,
-                                      .offset = key_offset(thing.key),
-                                      .bytes = thing.access.bytes,
-                                      .kind = thing.access.way,
-                                      .figures = row.figures};
-    return profile_waste_add_site(w, &site) && add_pairs(q, id, &row);
+    if (known && spool_counts_is_access(&thing))
+        return add_access(q, id, first, &thing);
+    q->r->view->damage++;
+    return true;
 }
 
 static bool add_process(struct counts_process *q)

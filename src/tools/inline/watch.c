@@ -50,7 +50,15 @@
 #include "engine/link.h"
 #include "engine/translate.h"
 
-enum { HOT = 80, COLD = 72, GATE_COLD = 112, TOP_BYTE = 7 };
+enum {
+    HOT = 80, /* at the most */
+    RELOAD = 9, /* of the scratch register, if it was spilled */
+    CALL = 37, JUMP = 5, LINK = 12,
+    COLD = RELOAD + CALL + JUMP,
+    GATE_RELOADS = 3,
+    GATE_COLD = GATE_RELOADS * RELOAD + CALL + JUMP + LINK,
+    TOP_BYTE = 7,
+};
 _Static_assert(WATCH_BYTES == 1 << 8 && WATCH_PARTS == 1 << 8,
                "the part is the second byte of an address");
 _Static_assert(BLOCK_INSNS * X86_MEMORY_MAX * (HOT + COLD) < TRANSLATE_ROOM - (16 << 10),
@@ -113,7 +121,8 @@ static void leave_emit(struct emit *to, struct scratch s, unsigned condition, ui
 static void end_emit(struct translation *x, const struct hook *hook, struct scratch s,
                      unsigned condition)
 {
-    struct emit *to = &x->hot, cold = inline_cold_begin(x->e, COLD);
+    uint32_t size = COLD - (s.spilled ? 0 : RELOAD);
+    struct emit *to = &x->hot, cold = inline_cold_begin(x->e, size);
     leave_emit(to, s, condition, emit_here(&cold));
     restore(to, s);
     restore(&cold, s);
@@ -210,8 +219,10 @@ static void gate_emit_as(struct translation *x, const struct hook *hook, uint32_
                          struct live live)
 {
     (void)index;
-    struct emit *to = &x->hot, cold = inline_cold_begin(x->e, GATE_COLD);
+    struct emit *to = &x->hot;
     struct scratch s = alarm_take(x, hook, live);
+    uint32_t size = GATE_COLD - (s.spilled ? 0 : GATE_RELOADS * RELOAD);
+    struct emit cold = inline_cold_begin(x->e, size);
     leave_emit(to, s, EMIT_S, emit_here(&cold));
     uint64_t on = emit_here(to);
     restore(&cold, s);

@@ -102,6 +102,17 @@ def frames():
     w.has("frame_store", stores=n, dead=0, frame=n, frame_bytes=8 * n)
 
 
+def room():
+    """As many lines as there is room for are exact; of more the older ones are forgotten, which is counted."""
+    n = 4096
+    Waste("far", n).has("far_store", stores=2 * n, dead=n, dead_bytes=8 * n)
+    n = 1 << 17
+    w = Waste("far", n)
+    dead = w.sum("far_store", "dead")
+    expect(w.sum("far_store", "stores") == 2 * n and dead < n / 10, dead)
+    expect(w.table["evicted"] + dead > 1.8 * n and w.table["undecided_bytes"] >= 8 * (2 * n - dead), w.table)
+
+
 def kernel():
     n = 1000
     Waste("written", n).has("written_store", stores=n, dead=0, dead_bytes=0)
@@ -261,5 +272,5 @@ def call_paths_merged():
     expect(names(table, pair["call_paths"][0]["with"])[:3] == ["lose", "both", "main"], pair)
 
 
-main({f.__name__: f for f in (stores, loads, pieces, wide, frames, kernel, others, views, merged, windows, sampled,
+main({f.__name__: f for f in (stores, loads, pieces, wide, frames, room, kernel, others, views, merged, windows, sampled,
                              call_paths, call_paths_bounds, call_paths_merged)})

@@ -212,29 +212,40 @@ static void sample_waste_paths_in(const struct spool *s, struct spool_counts *c,
     }
 }
 
+/* An access of 100 loads and 100 stores, of which 10 make a pair. */
+static void sample_waste_access(const struct spool *s, struct waste_totals *t,
+                                struct spool_waste *row, uint32_t kind, uint32_t with)
+{
+    struct waste_cell loads = {.kind = WASTE_LOADS, .count = 100, .bytes = 800};
+    struct waste_cell stores = {.kind = WASTE_STORES, .count = 100, .bytes = 800};
+    struct waste_cell pair = {.kind = kind, .with = with, .count = 10, .bytes = 80};
+    if (!waste_note_as(s, t, row, loads) || !waste_note_as(s, t, row, stores) ||
+        !waste_note_as(s, t, row, pair))
+        abort();
+}
+
 void sample_waste_in(const struct spool *s, struct spool_counts *c, const struct spool_thread *t)
 {
     static struct rows_store store;
     uint32_t first = 0;
-    if (!rows_begin_as(&store, s, c, &c->tables[TABLE_WASTE], 0, WASTE_LAYOUT, 7))
+    struct waste_totals *sums = spool_alloc_as(s, sizeof *sums);
+    if (!sums || !rows_begin_as(&store, s, c, &c->tables[TABLE_WASTE], 0, WASTE_LAYOUT, 7))
         abort();
+    sums->sums.live_bytes = 17;
     for (uint64_t i = 0; i < 21; i++) {
         struct spool_thing totals = {.kind = THING_TOTALS};
         struct spool_thing access = {.key = key_make(1, 0x3000 + 16 * i), .kind = THING_ACCESS,
                                      .access = {.bytes = 8, .way = (uint16_t)(1 + i % 3)}};
         uint32_t id = counts_thing_as(s, c, i < 20 ? &access : &totals);
         struct spool_waste *row = id == COUNTS_NONE ? NULL : rows_at_as(&store, id);
-        enum waste_kind evicted;
         if (!row)
             abort();
         first = i ? first : id;
-        if (i == 20) {
-            row->sums.live_bytes = 17;
-            continue;
-        }
-        row->figures.stores = row->figures.loads = 100;
-        waste_pair_note(row, (enum waste_kind)(i % 3), first + 1 + (uint32_t)(i + 1) % 20, 10, 80,
-                        &evicted);
+        if (i < 20)
+            sample_waste_access(s, sums, row, (uint32_t)(i % 3),
+                                first + 1 + (uint32_t)(i + 1) % 20);
+        else
+            row->first = spool_ref_of(s, sums);
     }
     store.record->missed = 2;
     sample_waste_paths_in(s, c, first, t);

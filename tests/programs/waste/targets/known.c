@@ -48,6 +48,8 @@ MODE(search, "movq %rdi, %rdx\nmovq %rsi, %r8\n" L(search_store) "movq %rdi, (%r
 /* Read and written at once: nothing is dead. */
 MODE(atomic, L(atomic_store) "movq %rdi, (%rsi)\n" L(atomic_add) "lock addq $1, (%rsi)\n"
              L(atomic_swap) "xchgq %rax, (%rsi)\n" "movq (%rsi), %rax\n")
+/* The last of n lines, and so on to the first. */
+MODE(far, "movq %rdi, %rdx\nshlq $6, %rdx\n" L(far_store) "movq %rdi, -64(%rsi,%rdx)\n")
 /* A function that stores into its frame, and returns; one that saves a register. */
 MODE(frame, "call 3f\njmp 4f\n3: pushq %rbx\nsubq $32, %rsp\n" L(frame_store) "movq %rdi, 8(%rsp)\n"
             "addq $32, %rsp\npopq %rbx\nret\n4:\n")
@@ -104,6 +106,16 @@ static void with_others(const char *mode, uint64_t n)
     }
 }
 
+/* Each store of the second time is over one of the first. */
+static void twice(uint64_t n)
+{
+    uint8_t *lines = aligned_alloc(4096, n * 64);
+    if (!lines)
+        abort();
+    far(n, lines);
+    far(n, lines);
+}
+
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(uint64_t n, void *at);
@@ -120,6 +132,8 @@ int main(int argc, char **argv)
             modes[i].run(n, memory);
     if (!strcmp(argv[1], "threads") || !strcmp(argv[1], "signals") || !strcmp(argv[1], "forks"))
         with_others(argv[1], n);
+    if (!strcmp(argv[1], "far"))
+        twice(n);
     puts("done");
     return 0;
 }
