@@ -303,6 +303,8 @@ static struct line_contexts *contexts_of(const struct line *l)
 static struct line *line_make(struct observer *o, struct line *l, uint64_t address)
 {
     struct line *other = l + PLACES;
+    if (other->address == address) /* another window's */
+        other->address = 0;
     if (l->address && l->epoch == o->epoch) {
         o->totals->sums.evicted += other->address && other->epoch == o->epoch;
         line_move(other, l);
