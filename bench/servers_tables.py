@@ -52,7 +52,7 @@ def native_p99(rounds):
 
 def servers_text(data):
     loads = [r["load_average"] for e in data for r in e["rounds"]]
-    text = (f"\nServers and their profilers at {servers.HZ} Hz. {store.neighbours(loads)} "
+    text = (f"\npenumbra at its default rate, perf at {servers.HZ} Hz. {store.neighbours(loads)} "
             "A difference that is no larger than the null check of its row says nothing. In each cell: the "
             "median of rounds, the smallest and the largest, in percent of the native copy of the round.\n\n"
             f"## Loaded at the same time\n\nFour copies share a core for {servers.SECONDS} s, at the most. Requests a second of "
