@@ -158,16 +158,16 @@ const char *record_events_calls(const struct record_events *r)
 uint32_t record_events_bound_ppm(const struct record_events *r, unsigned index, uint32_t budget_ppm,
                                  enum carrier_kind carrier)
 {
-    enum { SYNC_PPM = 50000, ALL_PPM = 1000000, SAFETY_PPM = 250000 };
-    static const uint32_t usual_ppm[CARRIER_KIND_COUNT] = {[CARRIER_HANDLER] = 20000,
-                                                           [CARRIER_BURST] = 50000};
+    enum { TIME_PPM = 20000, USUAL_PPM = 50000, ALL_PPM = 1000000, SAFETY_PPM = 250000 };
     const struct record_event *one = &r->list[index];
     bool synchronous = event_is_synchronous(one->event);
     if (budget_ppm)
         return budget_ppm < ALL_PPM ? budget_ppm / r->count : synchronous ? 0 : budget_ppm;
     if (synchronous)
-        return one->period > 1 ? SYNC_PPM : 0;
+        return one->period > 1 ? USUAL_PPM : 0;
     bool rate_asked = r->frequency_given || r->period_text || *one->period_text;
-    bool thinned = one->event->trigger == TRIGGER_CPU && !rate_asked && usual_ppm[carrier];
-    return thinned ? usual_ppm[carrier] : SAFETY_PPM;
+    if (rate_asked || (carrier != CARRIER_HANDLER && carrier != CARRIER_BURST))
+        return SAFETY_PPM;
+    return carrier == CARRIER_HANDLER && trigger_is_time(one->event->trigger) ? TIME_PPM
+                                                                              : USUAL_PPM;
 }

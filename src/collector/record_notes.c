@@ -410,29 +410,37 @@ static uint64_t stretched_most(const struct spool *s, uint32_t which)
     return most;
 }
 
+static void put_stretched_one(struct buf *b, const struct spool_config *c,
+                              struct spool_trigger trigger, uint64_t most)
+{
+    bool several = spool_triggers(c) > 1;
+    const struct event *event = events_of_trigger(trigger);
+    buf_printf(b,
+               "samples %s%s%swould have cost more than %.4g%% of the CPU time, so some stood for "
+               "up to %llu periods (%s)\n",
+               several ? "of " : "", several && event ? event->name : "", several ? " " : "",
+               trigger.bound_ppm / 1e4, (unsigned long long)most,
+               c->budget_ppm ? "a longer period costs less: -c"
+               : trigger_is_synchronous(trigger.trigger) ? "--budget 100 takes one each period"
+               : trigger_is_time(trigger.trigger)        ? "-F 997 takes one each period"
+                                                         : "-c 1 takes each");
+}
+
 static void put_stretched(struct buf *b, const struct profile *p, const struct record_spool *s)
 {
     const struct spool_config *c = settings_sampling(&s->spool);
     uint32_t triggers = spool_triggers(c);
     for (uint32_t which = 0; which < triggers; which++) {
         struct spool_trigger trigger = spool_trigger_at(c, which);
-        const struct event *event = events_of_trigger(trigger);
         struct profile_sampled sampled = profile_sampled_by(p, which);
         bool synchronous = trigger_is_synchronous(trigger.trigger);
         uint64_t most = stretched_most(&s->spool, which);
-        /* A clock that was slowed down for a moment is not worth a word. */
-        bool many = synchronous || (trigger.trigger == TRIGGER_CPU && !c->budget_ppm &&
+        /* A clock that was slowed down for a moment is not worth a word, and a thread that waits
+         * has no CPU time for any sample. */
+        bool many = synchronous || (trigger.trigger != TRIGGER_WALL && !c->budget_ppm &&
                                     sampled.weight > sampled.taken + sampled.taken / 2);
         if (most > 1 && many)
-            buf_printf(b,
-                       "samples %s%s%swould have cost more than %.4g%% of the CPU time, so some "
-                       "stood for up to %llu periods "
-                       "(%s)\n",
-                       triggers > 1 ? "of " : "", triggers > 1 && event ? event->name : "",
-                       triggers > 1 ? " " : "", trigger.bound_ppm / 1e4, (unsigned long long)most,
-                       c->budget_ppm ? "a longer period costs less: -c"
-                       : synchronous ? "--budget 100 takes one each period"
-                                     : "-F 997 takes one each period");
+            put_stretched_one(b, c, trigger, most);
     }
 }
 
