@@ -73,30 +73,28 @@ void buf_put_u64(struct buf *b, uint64_t value)
     buf_put_u32(b, (uint32_t)(value >> 32));
 }
 
+enum { LEB_MOST = 10 }; /* bytes of a number */
+
 void buf_put_uleb(struct buf *b, uint64_t value)
 {
-    uint8_t bytes[10];
-    size_t n = 0;
-    do {
-        uint8_t low = value & 0x7f;
-        value >>= 7;
-        bytes[n++] = (uint8_t)(low | (value ? 0x80 : 0));
-    } while (value);
-    buf_put(b, bytes, n);
+    uint8_t *at = buf_reserve(b, LEB_MOST);
+    if (!at)
+        return;
+    for (; value >= 0x80; value >>= 7)
+        *at++ = (uint8_t)(value | 0x80);
+    *at++ = (uint8_t)value;
+    b->size = (size_t)(at - b->data);
 }
 
 void buf_put_sleb(struct buf *b, int64_t value)
 {
-    uint8_t bytes[10];
-    size_t n = 0;
-    bool more = true;
-    while (more) {
-        uint8_t low = value & 0x7f;
-        value >>= 7; /* arithmetic: gcc and clang */
-        more = !((value == 0 && !(low & 0x40)) || (value == -1 && (low & 0x40)));
-        bytes[n++] = (uint8_t)(low | (more ? 0x80 : 0));
-    }
-    buf_put(b, bytes, n);
+    uint8_t *at = buf_reserve(b, LEB_MOST);
+    if (!at)
+        return;
+    for (; value < -0x40 || value >= 0x40; value >>= 7) /* arithmetic: gcc and clang */
+        *at++ = (uint8_t)(value | 0x80);
+    *at++ = (uint8_t)(value & 0x7f);
+    b->size = (size_t)(at - b->data);
 }
 
 void buf_put_decimal(struct buf *b, uint64_t value)

@@ -12,10 +12,16 @@
  * besides. */
 static inline uint64_t hash_bytes(const void *bytes, size_t size)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325) + size;
-    for (size_t i = 0; i < size; i += sizeof h) {
-        uint64_t word = 0;
-        memcpy(&word, (const uint8_t *)bytes + i, size - i < sizeof word ? size - i : sizeof word);
+    uint64_t h = UINT64_C(0xcbf29ce484222325) + size, word;
+    const uint8_t *at = bytes;
+    for (; size >= sizeof word; size -= sizeof word, at += sizeof word) {
+        memcpy(&word, at, sizeof word);
+        h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 32;
+    }
+    if (size) {
+        word = 0;
+        memcpy(&word, at, size);
         h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
         h ^= h >> 32;
     }

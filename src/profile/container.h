@@ -142,10 +142,16 @@ static inline int64_t cursor_sleb(struct cursor *c, const char *what)
                               : cursor_sleb_any(c, what);
 }
 
+/* A column: `count` numbers of any size in a row. */
+void cursor_ulebs(struct cursor *c, uint64_t *out, uint32_t count, const char *what);
+void cursor_slebs(struct cursor *c, int64_t *out, uint32_t count, const char *what);
+
 /* The number of items that follow, each of which takes at least `each` more bytes. */
 uint32_t cursor_count(struct cursor *c, size_t each, const char *what);
 const uint8_t *cursor_bytes(struct cursor *c, size_t size, const char *what);
-/* A counted string, malloc'ed and terminated; NULL on failure. */
+/* A counted string, neither copied nor terminated; NULL on failure. */
+const char *cursor_text(struct cursor *c, uint32_t *length, const char *what);
+/* The same, malloc'ed and terminated. */
 char *cursor_string(struct cursor *c, const char *what);
 /* Nothing may be left over. */
 bool cursor_end(struct cursor *c);

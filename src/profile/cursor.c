@@ -80,6 +80,46 @@ int64_t cursor_sleb_any(struct cursor *c, const char *what)
     return (int64_t)value;
 }
 
+/* Of the next `count` numbers, how many at the beginning are short. */
+static uint32_t shorts(const struct cursor *c, uint32_t count)
+{
+    const uint8_t *at = c->data + c->at;
+    size_t left = c->size - c->at, n = 0, most = left < count ? left : count;
+    if (c->failed || c->watch)
+        return 0;
+    while (n < most && at[n] < 0x80)
+        n++;
+    return (uint32_t)n;
+}
+
+void cursor_ulebs(struct cursor *c, uint64_t *out, uint32_t count, const char *what)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint8_t *at = c->data + c->at;
+        uint32_t n = shorts(c, count - i);
+        for (uint32_t k = 0; k < n; k++)
+            out[i + k] = at[k];
+        c->at += n;
+        i += n;
+        if (i < count)
+            out[i] = cursor_uleb_any(c, UINT64_MAX, what);
+    }
+}
+
+void cursor_slebs(struct cursor *c, int64_t *out, uint32_t count, const char *what)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint8_t *at = c->data + c->at;
+        uint32_t n = shorts(c, count - i);
+        for (uint32_t k = 0; k < n; k++)
+            out[i + k] = (int64_t)(at[k] ^ 0x40) - 0x40;
+        c->at += n;
+        i += n;
+        if (i < count)
+            out[i] = cursor_sleb_any(c, what);
+    }
+}
+
 uint32_t cursor_count(struct cursor *c, size_t each, const char *what)
 {
     uint64_t left = (c->size - c->at) / (each ? each : 1);
@@ -100,29 +140,37 @@ const uint8_t *cursor_bytes(struct cursor *c, size_t size, const char *what)
     return bytes;
 }
 
-char *cursor_string(struct cursor *c, const char *what)
+const char *cursor_text(struct cursor *c, uint32_t *length, const char *what)
 {
     const struct cursor_watch *watch = c->watch;
     size_t start = c->at;
     c->watch = NULL; /* the length and the bytes are one field */
-    uint32_t length = cursor_count(c, 1, what);
-    const uint8_t *bytes = cursor_bytes(c, length, what);
+    *length = cursor_count(c, 1, what);
+    const uint8_t *bytes = cursor_bytes(c, *length, what);
     c->watch = watch;
     if (!bytes)
         return NULL;
-    if (memchr(bytes, 0, length)) {
+    if (memchr(bytes, 0, *length)) {
         cursor_fail(c, what);
         return NULL;
     }
-    char *string = malloc((size_t)length + 1);
+    watched(c, &(struct cursor_field){.at = start, .what = what, .bytes = bytes, .size = *length});
+    return (const char *)bytes;
+}
+
+char *cursor_string(struct cursor *c, const char *what)
+{
+    uint32_t length;
+    const char *text = cursor_text(c, &length, what);
+    char *string = text ? malloc((size_t)length + 1) : NULL;
     if (!string) {
-        err_set(c->e, ERR_INTERNAL, "%s: out of memory", c->file);
+        if (text)
+            err_set(c->e, ERR_INTERNAL, "%s: out of memory", c->file);
         c->failed = true;
         return NULL;
     }
-    memcpy(string, bytes, length);
+    memcpy(string, text, length);
     string[length] = 0;
-    watched(c, &(struct cursor_field){.at = start, .what = what, .bytes = bytes, .size = length});
     return string;
 }
 

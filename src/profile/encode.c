@@ -28,13 +28,20 @@ static bool check(const struct profile *p, struct err *e)
     return true;
 }
 
-static bool collect_frames(struct frames *f, const struct profile *p)
+static bool collect_frames(struct encoder *x)
 {
+    const struct profile *p = x->p;
+    size_t nodes = 0, at = 0;
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        nodes += p->threads[i].node_count;
+    x->frame_of = reallocarray(NULL, nodes + 1, sizeof *x->frame_of);
+    if (!x->frame_of)
+        return false;
     for (uint32_t i = 0; i < p->thread_count; i++)
         for (uint32_t k = 0; k < p->threads[i].node_count; k++)
-            if (!frames_add(f, &p->threads[i].nodes[k]))
+            if (!frames_add(&x->frames, &p->threads[i].nodes[k], &x->frame_of[at++]))
                 return false;
-    return frames_sort(f);
+    return frames_sort(&x->frames);
 }
 
 /* What is to be written: the sections of the table, and those that are only passed on. */
@@ -72,12 +79,12 @@ static bool make_sections(struct sections *s, const struct encoder *x)
 
 uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *size, struct err *e)
 {
-    struct encoder x = {.p = p};
+    struct encoder x = {.p = p, .compress = compress};
     struct sections s = {0};
     uint8_t *result = NULL;
     if (!check(p, e))
         return NULL;
-    if (collect_frames(&x.frames, p) && make_sections(&s, &x))
+    if (collect_frames(&x) && make_sections(&s, &x))
         result = container_finish(CONTAINER_PROFILE, s.list, s.count, compress, size, e);
     else
         err_set(e, ERR_INTERNAL, "out of memory while the profile's file was put together");
@@ -86,6 +93,7 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
     free(s.list);
     free(s.types);
     frames_free(&x.frames);
+    free(x.frame_of);
     return result;
 }
 

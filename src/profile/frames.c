@@ -45,7 +45,7 @@ static bool grow(struct frames *f)
     return true;
 }
 
-bool frames_add(struct frames *f, const struct profile_node *n)
+bool frames_add(struct frames *f, const struct profile_node *n, uint32_t *arrival)
 {
     struct frame frame = frame_of(n);
     if (f->count == f->capacity && !grow(f))
@@ -55,6 +55,7 @@ bool frames_add(struct frames *f, const struct profile_node *n)
         f->frames[f->count++] = frame;
         f->slots[slot] = f->count;
     }
+    *arrival = f->slots[slot] - 1;
     return true;
 }
 
@@ -71,12 +72,6 @@ bool frames_sort(struct frames *f)
     for (uint32_t i = 0; i < f->count; i++)
         f->rank[f->slots[find_slot(f, &f->sorted[i])] - 1] = i;
     return true;
-}
-
-uint32_t frames_find(const struct frames *f, const struct profile_node *n)
-{
-    struct frame frame = frame_of(n);
-    return f->rank[f->slots[find_slot(f, &frame)] - 1];
 }
 
 void frames_free(struct frames *f)

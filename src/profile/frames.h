@@ -38,11 +38,9 @@ static inline struct frame frame_of(const struct profile_node *n)
 /* By image, offset, guessed; as qsort wants it. */
 int frame_compare(const void *a, const void *b);
 
-/* False: out of memory, or 2^32 frames. */
-bool frames_add(struct frames *f, const struct profile_node *n);
+/* *arrival: the node's frame's position of arrival. False: out of memory, or 2^32 frames. */
+bool frames_add(struct frames *f, const struct profile_node *n, uint32_t *arrival);
 bool frames_sort(struct frames *f);
-/* The sorted position of a frame that was added; only after frames_sort. */
-uint32_t frames_find(const struct frames *f, const struct profile_node *n);
 void frames_free(struct frames *f);
 
 #endif

@@ -23,7 +23,7 @@ static bool merge_sections(struct merger *m)
 }
 
 /* Of one key. */
-static bool add_up(struct profile *into, const struct profile *from, struct err *e)
+static bool add_up(struct profile *into, struct profile *from, struct err *e)
 {
     struct merger m = {.into = into,
                        .from = from,
@@ -53,36 +53,29 @@ static bool check_one(struct profile *into, const struct profile *one, struct er
     return counterpart(into, &key, &found, e) && (!found || alike(found, one, e));
 }
 
-static bool merge_one(struct profile *into, const struct profile *one, struct err *e)
+/* All of `one` but its parts. */
+static bool merge_one(struct profile *into, struct profile *one, struct err *e)
 {
     struct part_key key = profile_key(one);
-    struct profile *found, *copy;
+    struct profile *found;
     if (!counterpart(into, &key, &found, e))
         return false;
-    if (found)
-        return add_up(found, one, e);
-    copy = profile_copy_alone(one, e);
-    return copy && (profile_part_add(into, copy) ||
-                    err_set(e, ERR_INTERNAL, "more than %d kinds of recordings, or no memory",
-                            PARTS_MAX + 1));
+    return found ? add_up(found, one, e)
+                 : profile_part_add(into, one) ||
+                       err_set(e, ERR_INTERNAL, "more than %d kinds of recordings, or no memory",
+                               PARTS_MAX + 1);
 }
 
 /* All are checked before anything is added. */
-bool profile_merge(struct profile *into, const struct profile *from, struct err *e)
+bool profile_merge(struct profile *into, struct profile *from, struct err *e)
 {
-    uint32_t count = from->part_count;
-    struct profile **parts = calloc((size_t)count + 1, sizeof *parts);
-    if (!parts)
-        return err_set(e, ERR_INTERNAL, "out of memory while profiles were merged");
     bool ok = check_one(into, from, e);
-    for (uint32_t i = 0; ok && i < count; i++)
-        ok = (parts[i] = profile_part_read(&from->parts[i], PROFILE_APART, e)) &&
-             check_one(into, parts[i], e);
+    for (uint32_t i = 0; ok && i < from->part_count; i++) {
+        struct profile *part = profile_part_open(&from->parts[i], e);
+        ok = part && check_one(into, part, e);
+    }
     ok = ok && merge_one(into, from, e);
-    for (uint32_t i = 0; ok && i < count; i++)
-        ok = merge_one(into, parts[i], e);
-    for (uint32_t i = 0; i < count; i++)
-        profile_free(parts[i]);
-    free(parts);
+    for (uint32_t i = 0; ok && i < from->part_count; i++)
+        ok = merge_one(into, from->parts[i].open, e);
     return ok;
 }

@@ -6,7 +6,15 @@
 #include "base/hash.h"
 #include "sigsafe/cct.h"
 
-enum { FIRST = 64 };
+enum { FIRST = 64, BLOCK = 1 << 16 };
+
+/* Strings, one after the other, each with its end. */
+struct names_block {
+    struct names_block *next;
+    size_t left; /* bytes at the end */
+    char *at;
+    char bytes[];
+};
 
 struct profile_names *profile_names_new(uint32_t image_count)
 {
@@ -25,11 +33,13 @@ void profile_names_free(struct profile_names *n)
 {
     if (!n)
         return;
-    for (uint32_t i = 0; i < n->string_count; i++)
-        free(n->strings[i]);
+    for (struct names_block *b = n->blocks, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
     for (uint32_t i = 0; n->images && i < n->image_count; i++)
         free(n->images[i].places);
-    free(n->strings);
+    free((void *)n->strings);
     free(n->names);
     free(n->images);
     free(n->string_slots);
@@ -52,11 +62,6 @@ static bool grow(void **items, uint32_t count, uint32_t *capacity, size_t each)
 }
 
 /* ---- hash tables: open addressing, at most half full ---- */
-
-static uint64_t string_hash(const char *s)
-{
-    return hash_bytes(s, strlen(s));
-}
 
 static uint64_t name_hash(const struct profile_name *name)
 {
@@ -103,7 +108,7 @@ bool profile_names_reserve(struct profile_names *n, uint32_t strings)
     free(n->string_slots);
     n->string_slots = slots;
     for (uint32_t i = 0; i < n->string_count; i++)
-        slot_put(slots, n->string_slot_count, string_hash(n->strings[i]), i);
+        slot_put(slots, n->string_slot_count, hash_bytes(n->strings[i], strlen(n->strings[i])), i);
     return true;
 }
 
@@ -121,24 +126,48 @@ static bool name_slots_grow(struct profile_names *n)
 }
 
 /* Where the string is in the table, or the empty slot where it belongs. There is room for it. */
-static uint32_t *string_slot(const struct profile_names *n, const char *string)
+static uint32_t *string_slot(const struct profile_names *n, const char *text, size_t length)
 {
-    uint32_t mask = n->string_slot_count - 1, i = (uint32_t)string_hash(string) & mask;
-    for (; n->string_slots[i]; i = (i + 1) & mask)
-        if (!strcmp(n->strings[n->string_slots[i] - 1], string))
+    uint32_t mask = n->string_slot_count - 1, i = (uint32_t)hash_bytes(text, length) & mask;
+    for (; n->string_slots[i]; i = (i + 1) & mask) {
+        const char *known = n->strings[n->string_slots[i] - 1];
+        if (!strncmp(known, text, length) && !known[length])
             break;
+    }
     return &n->string_slots[i];
 }
 
-uint32_t profile_names_take(struct profile_names *n, char *string)
+static const char *string_keep(struct profile_names *n, const char *text, size_t length)
 {
-    bool ok = string && profile_names_reserve(n, n->string_count) &&
-              grow((void **)&n->strings, n->string_count, &n->string_capacity, sizeof *n->strings);
-    uint32_t *slot = ok ? string_slot(n, string) : NULL;
-    if (!ok || *slot) {
-        free(string);
-        return ok ? *slot - 1 : UINT32_MAX;
+    struct names_block *b = n->blocks;
+    if (!b || b->left <= length) {
+        size_t size = length < BLOCK ? BLOCK : length + 1;
+        b = malloc(sizeof *b + size);
+        if (!b)
+            return NULL;
+        *b = (struct names_block){n->blocks, size, b->bytes};
+        n->blocks = b;
     }
+    char *string = b->at;
+    memcpy(string, text, length);
+    string[length] = 0;
+    b->at += length + 1;
+    b->left -= length + 1;
+    return string;
+}
+
+uint32_t profile_names_text(struct profile_names *n, const char *text, size_t length)
+{
+    if (!profile_names_reserve(n, n->string_count))
+        return UINT32_MAX;
+    uint32_t *slot = string_slot(n, text, length);
+    if (*slot)
+        return *slot - 1;
+    if (!grow((void **)&n->strings, n->string_count, &n->string_capacity, sizeof *n->strings))
+        return UINT32_MAX;
+    const char *string = string_keep(n, text, length);
+    if (!string)
+        return UINT32_MAX;
     n->strings[n->string_count] = string;
     *slot = ++n->string_count;
     return *slot - 1;
@@ -146,8 +175,7 @@ uint32_t profile_names_take(struct profile_names *n, char *string)
 
 uint32_t profile_names_string(struct profile_names *n, const char *string)
 {
-    uint32_t known = n->string_slots ? *string_slot(n, string) : 0;
-    return known ? known - 1 : profile_names_take(n, strdup(string));
+    return profile_names_text(n, string, strlen(string));
 }
 
 uint32_t profile_names_add(struct profile_names *n, const struct profile_name *name)
@@ -193,36 +221,30 @@ const struct profile_named_place *profile_names_find(const struct profile_names 
 
 /* ---- merging ---- */
 
+/* Names are copied as places are found that need them: files of one program have most in common. */
 struct copying {
     struct profile_names *into;
     const struct profile_names *from;
-    uint32_t *string_in; /* [k]: 1 + where string k of `from` is in `into`; 0: not looked for yet */
-    uint32_t *name_in;   /* [k]: where name k is */
+    uint32_t *name_in; /* [k]: 1 + where name k of `from` is in `into`; 0: it is not copied */
 };
 
-static uint32_t string_copy(const struct copying *c, uint32_t string)
+/* The index in `into`; UINT32_MAX without memory. Chains are bounded (PROFILE_NAMES_DEPTH). */
+static uint32_t name_copy(const struct copying *c, uint32_t k)
 {
-    if (!c->string_in[string])
-        c->string_in[string] = profile_names_string(c->into, c->from->strings[string]) + 1;
-    return c->string_in[string] - 1;
-}
-
-/* Outer names come before what was inlined into them. */
-static bool names_copy(const struct copying *c)
-{
-    const struct profile_names *from = c->from;
-    for (uint32_t i = 0; i < from->name_count; i++) {
-        struct profile_name name = from->names[i];
-        name.function = string_copy(c, name.function);
-        name.file = string_copy(c, name.file);
-        name.outer = name.outer ? c->name_in[name.outer - 1] + 1 : 0;
-        if (name.function == UINT32_MAX || name.file == UINT32_MAX)
-            return false;
-        c->name_in[i] = profile_names_add(c->into, &name);
-        if (c->name_in[i] == UINT32_MAX)
-            return false;
-    }
-    return true;
+    struct profile_name name = c->from->names[k];
+    if (c->name_in[k])
+        return c->name_in[k] - 1;
+    uint32_t outer = name.outer ? name_copy(c, name.outer - 1) : 0;
+    if (outer == UINT32_MAX)
+        return UINT32_MAX;
+    name.outer = name.outer ? outer + 1 : 0;
+    name.function = profile_names_string(c->into, c->from->strings[name.function]);
+    name.file = profile_names_string(c->into, c->from->strings[name.file]);
+    if (name.function == UINT32_MAX || name.file == UINT32_MAX)
+        return UINT32_MAX;
+    uint32_t index = profile_names_add(c->into, &name);
+    c->name_in[k] = index + 1;
+    return index;
 }
 
 /* Whether m knows of all places of the other. */
@@ -241,7 +263,7 @@ static bool image_covers(const struct profile_named_image *m,
 
 /* The places of both, in order, in a new array: of one place m's name if `mine_first`. */
 static bool places_unite(struct profile_named_image *m, const struct profile_named_image *other,
-                         bool mine_first, const uint32_t *name_in)
+                         bool mine_first, const struct copying *c)
 {
     struct profile_named_place *all = calloc((size_t)m->count + other->count + 1, sizeof *all);
     uint32_t i = 0, k = 0, count = 0;
@@ -252,11 +274,14 @@ static bool places_unite(struct profile_named_image *m, const struct profile_nam
             i < m->count && k < other->count && m->places[i].offset == other->places[k].offset;
         bool mine =
             k == other->count || (i < m->count && m->places[i].offset < other->places[k].offset);
-        if (both ? mine_first : mine)
-            all[count++] = m->places[i];
-        else
-            all[count++] = (struct profile_named_place){other->places[k].offset,
-                                                        name_in[other->places[k].name]};
+        all[count] = (both ? mine_first : mine)
+                         ? m->places[i]
+                         : (struct profile_named_place){other->places[k].offset,
+                                                        name_copy(c, other->places[k].name)};
+        if (all[count++].name == UINT32_MAX) {
+            free(all);
+            return false;
+        }
         i += both || mine;
         k += both || !mine;
     }
@@ -270,11 +295,11 @@ static bool places_unite(struct profile_named_image *m, const struct profile_nam
 /* Where both know of places, a file at hand may still improve what the lesser one gave: the level
  * is the lesser. */
 static bool image_unite(struct profile_named_image *m, const struct profile_named_image *other,
-                        const uint32_t *name_in)
+                        const struct copying *c)
 {
     bool mine_first = m->level >= other->level;
     bool lesser = !m->count || (other->count && other->level < m->level);
-    if (!(mine_first && image_covers(m, other)) && !places_unite(m, other, mine_first, name_in))
+    if (!(mine_first && image_covers(m, other)) && !places_unite(m, other, mine_first, c))
         return false;
     m->level = lesser ? other->level : m->level;
     return true;
@@ -292,20 +317,18 @@ bool profile_names_merge(struct profile_names *into, const struct profile_names 
         into->images = images;
         into->image_count = image_count;
     }
-    struct copying c = {into, from, calloc((size_t)from->string_count + 1, sizeof *c.string_in),
-                        calloc((size_t)from->name_count + 1, sizeof *c.name_in)};
-    bool ok = c.string_in && c.name_in && names_copy(&c);
+    struct copying c = {into, from, calloc((size_t)from->name_count + 1, sizeof *c.name_in)};
+    bool ok = c.name_in;
     for (uint32_t i = 0; ok && i < from->image_count; i++)
         if (from->images[i].count)
-            ok = image_unite(&into->images[index_of[i]], &from->images[i], c.name_in);
-    free(c.string_in);
+            ok = image_unite(&into->images[index_of[i]], &from->images[i], &c);
     free(c.name_in);
     return ok;
 }
 
 /* ---- checking ---- */
 
-static bool names_check(const struct profile_names *n)
+bool profile_names_chains_good(const struct profile_names *n)
 {
     uint16_t *depth = calloc((size_t)n->name_count + 1, sizeof *depth);
     bool ok = depth;
@@ -321,7 +344,8 @@ static bool names_check(const struct profile_names *n)
 
 bool profile_names_good(const struct profile_names *n, uint32_t image_count)
 {
-    bool ok = n->image_count == image_count && n->string_count && !*n->strings[0] && names_check(n);
+    bool ok = n->image_count == image_count && n->string_count && !*n->strings[0] &&
+              profile_names_chains_good(n);
     for (uint32_t i = 0; ok && i < n->image_count; i++) {
         const struct profile_named_image *m = &n->images[i];
         ok = m->level < NAMES_LEVELS;

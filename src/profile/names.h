@@ -49,9 +49,12 @@ struct profile_named_image {
     struct profile_named_place *places; /* by offset, each once */
 };
 
+struct names_block;
+
 struct profile_names {
-    char **strings; /* [0] is "" */
+    const char **strings; /* [0] is "" */
     uint32_t string_count, string_capacity;
+    struct names_block *blocks; /* that they lie in */
     struct profile_name *names;
     uint32_t name_count, name_capacity;
     struct profile_named_image *images; /* by the index of profile.images */
@@ -67,10 +70,9 @@ void profile_names_free(struct profile_names *n);
 
 /* Makes room for so many strings. False without memory. */
 bool profile_names_reserve(struct profile_names *n, uint32_t strings);
-/* The index of the string, which is malloc'ed and the names' from now on: added, or freed if they
- * have it; UINT32_MAX without memory, or if it is NULL. */
-uint32_t profile_names_take(struct profile_names *n, char *string);
-/* The index of the string or the name, added if it is missing; UINT32_MAX without memory. */
+/* The index of the string or the name, added if it is missing; UINT32_MAX without memory. text: not
+ * terminated, and without a byte 0. */
+uint32_t profile_names_text(struct profile_names *n, const char *text, size_t length);
 uint32_t profile_names_string(struct profile_names *n, const char *string);
 uint32_t profile_names_add(struct profile_names *n, const struct profile_name *name);
 /* Appends a place, whose offset is above the image's last one. False without memory. */
@@ -87,5 +89,7 @@ bool profile_names_merge(struct profile_names *into, const struct profile_names 
 
 /* Whether it could have been read from a file: indices, order, depth. */
 bool profile_names_good(const struct profile_names *n, uint32_t image_count);
+/* The same of names alone, not of places. */
+bool profile_names_chains_good(const struct profile_names *n);
 
 #endif

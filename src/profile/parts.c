@@ -93,18 +93,6 @@ struct profile *profile_part_open(struct profile_part *part, struct err *e)
     return part->open;
 }
 
-struct profile *profile_copy_alone(const struct profile *p, struct err *e)
-{
-    struct profile alone = *p;
-    size_t size;
-    alone.parts = NULL;
-    alone.part_count = 0;
-    uint8_t *data = profile_encode_with(&alone, false, &size, e);
-    struct profile *copy = data ? profile_read_memory(data, size, "a profile in memory", e) : NULL;
-    free(data);
-    return copy;
-}
-
 struct profile_part *profile_part_find(const struct profile *p, const struct part_key *key)
 {
     for (uint32_t i = 0; i < p->part_count; i++) {
@@ -162,12 +150,16 @@ static struct profile_part part_of(struct profile *one)
 
 bool profile_part_add(struct profile *p, struct profile *one)
 {
-    struct part_key first = profile_key(p), key = profile_key(one);
+    struct profile *part = profile_new();
+    if (!part)
+        return false;
+    exchange(part, one);
+    struct part_key first = profile_key(p), key = profile_key(part);
     if (part_key_compare(&key, &first) < 0)
-        exchange(p, one);
-    bool ok = insert(p, part_of(one));
+        exchange(p, part);
+    bool ok = insert(p, part_of(part));
     if (!ok)
-        profile_free(one);
+        profile_free(part);
     return ok;
 }
 

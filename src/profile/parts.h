@@ -50,10 +50,8 @@ struct profile *profile_part_open(struct profile_part *part, struct err *e);
 /* Its file's bytes, malloc'ed. compress: what is open (profile/encode.h). */
 uint8_t *profile_part_encode(const struct profile_part *part, bool compress, size_t *size,
                              struct err *e);
-/* The profile without its parts, through its file's bytes. */
-struct profile *profile_copy_alone(const struct profile *p, struct err *e);
-/* Adds `one`, which is no longer the caller's and has no parts, by a key that p does not have. The
- * first of them is *p then. False without memory or room: then it is freed. */
+/* Adds all that `one` has but its parts, by a key that p does not have: `one` is empty then. The
+ * first of them is *p. False without memory or room. */
 bool profile_part_add(struct profile *p, struct profile *one);
 /* The part of this key; NULL: there is none, or it is the profile itself. */
 struct profile_part *profile_part_find(const struct profile *p, const struct part_key *key);

@@ -30,6 +30,12 @@
 #define PROFILE_IMAGE_NONE UINT32_MAX /* no image: offset is an address (JIT code), or an entity */
 #define PROFILE_IMAGE_PSEUDO (UINT32_MAX - 1) /* offset is an enum key_pseudo */
 
+/* Whether a place means something in its process only: in no image, and no entity. */
+static inline bool profile_is_private(uint32_t image, uint64_t offset)
+{
+    return image == PROFILE_IMAGE_NONE && !entity_is(offset);
+}
+
 enum { PROFILE_IMAGE_VDSO = 1, PROFILE_IMAGE_MAIN = 2, PROFILE_IMAGE_RUNTIME = 4 };
 
 struct profile_image {
@@ -236,8 +242,8 @@ void profile_thread_fini(struct profile_thread *t);
  * Safe on any input. */
 struct profile *profile_read(const char *path, struct err *e);
 /* The same, but the trees of threads whose processes have the same name are added up, and timelines
- * are left out: the first of them has the sum. Threads with code in no image keep their own trees,
- * and so do those of names after the first 1,024. It takes a fraction of the memory.
+ * are left out: the first of them has the sum. Threads with nameless generated code keep their
+ * own trees, and so do those of names after the first 1,024. It takes a fraction of the memory.
  * PROFILE_SHARED: and each thread has its share of the sum. */
 enum profile_summing { PROFILE_APART, PROFILE_SUMMED_BY_NAME, PROFILE_SHARED };
 struct profile *profile_read_summed(const char *path, enum profile_summing how, struct err *e);

@@ -138,6 +138,11 @@ static bool sum_into_first(const struct profile *p, struct profile_thread *const
     return true;
 }
 
+bool profile_thread_settle(const struct profile *p, struct profile_thread *t)
+{
+    return sum_into_first(p, &t, 1, strdup(t->name));
+}
+
 bool profile_sum_threads(struct profile *p, struct err *e)
 {
     if (p->thread_count < 2)

@@ -48,18 +48,6 @@ void profile_timeline_settle(struct profile_timeline *t)
     t->count = kept;
 }
 
-struct profile_timeline *profile_timeline_copy(const struct profile_timeline *t, uint64_t later_ns)
-{
-    size_t size = sizeof *t + t->count * sizeof *t->list;
-    struct profile_timeline *copy = malloc(size);
-    if (!copy)
-        return NULL;
-    memcpy(copy, t, size);
-    copy->capacity = t->count;
-    copy->start_ns += later_ns;
-    return copy;
-}
-
 bool profile_timeline_join(struct profile_timeline **to, const struct profile_timeline *from,
                            const uint32_t *node_of)
 {
@@ -139,9 +127,11 @@ bool profile_timeline_good(const struct profile *p, const struct profile_thread 
             return false;
     *what = "moments that have no more weight than their nodes";
     uint64_t *left = calloc((size_t)t->node_count + 1, sizeof *left);
-    bool good = left != NULL;
+    bool good = left != NULL, has[METRICS_MAX] = {false};
+    for (uint32_t i = 0; i < line->count; i++)
+        has[line->list[i].metric] = true;
     for (uint32_t m = 0; good && m < p->metric_count; m++)
-        good = weights_good(t, m, left);
+        good = !has[m] || weights_good(t, m, left);
     free(left);
     return good;
 }

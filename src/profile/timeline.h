@@ -33,8 +33,6 @@ struct profile_timeline {
 bool profile_timeline_add(struct profile_timeline **t, const struct profile_moment *moment);
 /* Sorts, and makes one of moments that differ by weight only. */
 void profile_timeline_settle(struct profile_timeline *t);
-/* A copy, of which bin 0 begins so much later; NULL without memory. */
-struct profile_timeline *profile_timeline_copy(const struct profile_timeline *t, uint64_t later_ns);
 
 /* Adds the moments of `from` to *to, which has its start and shift: not a later one, and not a
  * narrower one. node_of: what nodes of `from` are there. False without memory. */

@@ -16,12 +16,14 @@
 
 struct encoder {
     const struct profile *p;
+    bool compress;
     struct frames frames; /* of all trees */
+    uint32_t *frame_of;   /* of each node, thread by thread: as its frame arrived there */
 };
 
 struct merger {
     struct profile *into;
-    const struct profile *from;
+    struct profile *from; /* what is not added to something moves from here to there */
     uint32_t *image_of;                   /* where image i of `from` is in `into` */
     uint32_t first_process, first_thread; /* where those of `from` begin in `into` */
     struct recordings_merge recordings;   /* when its times are moved: to where */
@@ -68,8 +70,8 @@ SECTION_KINDS_WITHIN(SECTION_KIND)
 /* The table, ended by NULL. */
 extern const struct section_kind *const section_kinds[];
 
-/* The array with room for `more` records after the first `count`. NULL, and `array` as it was,
- * without memory or if that were too many. */
+/* The array with room for `more` records after the first `count`; room doubles. NULL, and `array`
+ * as it was, without memory or if that were too many. */
 void *extend_array(void *array, uint32_t count, uint32_t more, size_t each);
 
 /* The only one of files that say that a recording runs (live.c). */

@@ -25,6 +25,8 @@ const struct section_type *section_kind_lookup(uint32_t number)
 
 void *extend_array(void *array, uint32_t count, uint32_t more, size_t each)
 {
-    size_t n = (size_t)count + more;
-    return more > UINT32_MAX - 2 - count ? NULL : reallocarray(array, n ? n : 1, each);
+    size_t n = (size_t)count + more, room = 1;
+    while (room < n)
+        room *= 2;
+    return more > UINT32_MAX - 2 - count ? NULL : reallocarray(array, room, each);
 }

@@ -41,10 +41,12 @@ static void get_strings(struct cursor *c, struct profile_names *n)
     if (!profile_names_reserve(n, count))
         read_no_memory(c);
     for (uint32_t i = 1; i <= count && !c->failed; i++) {
-        uint32_t index = profile_names_take(n, cursor_string(c, "a string"));
-        if (!c->failed && index == UINT32_MAX)
+        uint32_t length;
+        const char *text = cursor_text(c, &length, "a string");
+        uint32_t index = text ? profile_names_text(n, text, length) : i;
+        if (index == UINT32_MAX)
             read_no_memory(c);
-        else if (!c->failed && index != i)
+        else if (index != i)
             cursor_fail(c, "strings that are there once and not empty");
     }
 }
@@ -73,32 +75,53 @@ static void get_names(struct cursor *c, struct profile_names *n)
     }
 }
 
+enum { CHUNK = 256 }; /* places, whose columns are read at once */
+
+static void get_offsets(struct cursor *c, struct profile_named_image *m)
+{
+    uint64_t steps[CHUNK], offset = 0;
+    for (uint32_t i = 0, n; i < m->count && !c->failed; i += n) {
+        n = m->count - i < CHUNK ? m->count - i : CHUNK;
+        cursor_ulebs(c, steps, n, "the step to a place");
+        for (uint32_t k = 0; k < n; k++) {
+            if (__builtin_add_overflow(offset, steps[k], &offset) || (i + k && !steps[k]))
+                cursor_fail(c, "a place behind the one before");
+            m->places[i + k].offset = offset;
+        }
+    }
+}
+
+static void get_names_of(struct cursor *c, struct profile_named_image *m, uint32_t names)
+{
+    int64_t steps[CHUNK], name = 0;
+    for (uint32_t i = 0, n; i < m->count && !c->failed; i += n) {
+        n = m->count - i < CHUNK ? m->count - i : CHUNK;
+        cursor_slebs(c, steps, n, "the step to the name of a place");
+        for (uint32_t k = 0; k < n; k++) {
+            if (__builtin_add_overflow(name, steps[k], &name) || name < 0 || name >= names) {
+                cursor_fail(c, "the step to the name of a place, which exists");
+                name = 0;
+            }
+            m->places[i + k].name = (uint32_t)name;
+        }
+    }
+}
+
 static void get_image(struct cursor *c, const struct profile_names *n,
                       struct profile_named_image *m)
 {
     m->level = (uint32_t)cursor_uleb(c, NAMES_LEVELS - 1, "what names are from, 0 to 3");
     uint32_t count = cursor_count(c, 2, "a number of places that fits the section");
-    uint64_t offset = 0;
-    int64_t name = 0;
     if (!count || c->failed)
         return;
-    m->places = read_array(c, count, sizeof *m->places);
-    if (c->failed)
+    m->places = reallocarray(NULL, count, sizeof *m->places); /* all are written, or it fails */
+    if (!m->places) {
+        read_no_memory(c);
         return;
+    }
     m->count = m->capacity = count;
-    for (uint32_t i = 0; i < count && !c->failed; i++) {
-        uint64_t step = cursor_uleb(c, UINT64_MAX - offset, "the step to a place");
-        if (!c->failed && i && !step)
-            cursor_fail(c, "a place behind the one before");
-        m->places[i].offset = offset += step;
-    }
-    for (uint32_t i = 0; i < count && !c->failed; i++) {
-        int64_t step = cursor_sleb(c, "the step to the name of a place");
-        if (!c->failed && (step < -name || step >= (int64_t)n->name_count - name))
-            cursor_fail(c, "the step to the name of a place, which exists");
-        name += c->failed ? 0 : step;
-        m->places[i].name = (uint32_t)name;
-    }
+    get_offsets(c, m);
+    get_names_of(c, m, n->name_count);
 }
 
 static struct profile_names *get_all(struct cursor *c, uint32_t images)
@@ -112,7 +135,7 @@ static struct profile_names *get_all(struct cursor *c, uint32_t images)
     get_names(c, n);
     for (uint32_t i = 0; i < images && !c->failed; i++)
         get_image(c, n, &n->images[i]);
-    if (!c->failed && !profile_names_good(n, images))
+    if (!c->failed && !profile_names_chains_good(n))
         cursor_fail(c, "chains of names of at most 512");
     if (!c->failed)
         return n;

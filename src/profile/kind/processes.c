@@ -1,7 +1,4 @@
 /* Processes, with their address space and JIT symbols. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "profile/kind/kind.h"
 
 /* Addresses are stored as differences modulo 2^64, so any order round-trips. */
@@ -126,44 +123,22 @@ static void get(struct decoder *d, struct cursor *c)
     }
 }
 
-static bool copy_process(struct profile_process *to, const struct profile_process *from,
-                         const uint32_t *index_of)
-{
-    *to = *from;
-    to->jit_count = 0;
-    to->name = strdup(from->name);
-    to->command = strdup(from->command);
-    to->maps = calloc(from->map_count ? from->map_count : 1, sizeof *to->maps);
-    to->jit = calloc(from->jit_count ? from->jit_count : 1, sizeof *to->jit);
-    if (!to->name || !to->command || !to->maps || !to->jit)
-        return false;
-    for (uint32_t i = 0; i < from->map_count; i++) {
-        to->maps[i] = from->maps[i];
-        to->maps[i].image = index_of[from->maps[i].image];
-    }
-    for (; to->jit_count < from->jit_count; to->jit_count++) {
-        struct profile_jit_symbol *s = &to->jit[to->jit_count];
-        *s = from->jit[to->jit_count];
-        s->name = strdup(from->jit[to->jit_count].name);
-        if (!s->name)
-            return false;
-    }
-    return true;
-}
-
 /* With all that other sections say of a process. */
 static bool merge(struct merger *m)
 {
-    struct profile *into = m->into;
-    const struct profile *from = m->from;
+    struct profile *into = m->into, *from = m->from;
     struct profile_process *processes =
         extend_array(into->processes, into->process_count, from->process_count, sizeof *processes);
     if (!processes)
         return false;
     into->processes = processes;
-    for (uint32_t i = 0; i < from->process_count; i++)
-        if (!copy_process(&processes[into->process_count++], &from->processes[i], m->image_of))
-            return false;
+    for (uint32_t i = 0; i < from->process_count; i++) {
+        struct profile_process *r = &processes[into->process_count++];
+        *r = from->processes[i];
+        from->processes[i] = (struct profile_process){0};
+        for (uint32_t k = 0; k < r->map_count; k++)
+            r->maps[k].image = m->image_of[r->maps[k].image];
+    }
     for (uint32_t i = 0; i < into->process_count; i++) {
         uint64_t later = m->recordings.later_ns[i];
         processes[i].recording = m->recordings.number[i];

@@ -1,6 +1,4 @@
 /* The counters of each thread. */
-#include <string.h>
-
 #include "profile/kind/kind.h"
 
 static void put(struct buf *b, const struct encoder *x)
@@ -68,44 +66,26 @@ static void get(struct decoder *d, struct cursor *c)
     }
 }
 
-static void move(struct profile_thread *t, const struct merger *m)
-{
-    uint64_t later = m->recordings.later_ns[t->process];
-    t->start_ns += later;
-    t->end_ns += t->end_ns ? later : 0;
-}
-
-/* With all that other sections say of a thread, except its tree. */
-static bool copy_thread(struct profile_thread *t, const struct profile_thread *s,
-                        const struct merger *m)
-{
-    *t = *s;
-    t->process += m->first_process;
-    move(t, m);
-    t->name = strdup(s->name);
-    t->nodes = NULL;
-    t->node_count = 0;
-    t->timeline = NULL;
-    t->others = s->others ? profile_sampled_new(m->from) : NULL;
-    if (t->others)
-        memcpy(t->others, s->others, profile_triggers(m->from) * sizeof *t->others);
-    return t->name && (t->others || !s->others);
-}
-
+/* With all that other sections say of a thread. */
 static bool merge(struct merger *m)
 {
-    struct profile *into = m->into;
-    const struct profile *from = m->from;
+    struct profile *into = m->into, *from = m->from;
     struct profile_thread *threads =
         extend_array(into->threads, into->thread_count, from->thread_count, sizeof *threads);
     if (!threads)
         return false;
     into->threads = threads;
-    for (uint32_t i = 0; i < m->first_thread; i++)
-        move(&threads[i], m);
-    for (uint32_t i = 0; i < from->thread_count; i++)
-        if (!copy_thread(&threads[into->thread_count++], &from->threads[i], m))
-            return false;
+    for (uint32_t i = 0; i < from->thread_count; i++) {
+        struct profile_thread *t = &threads[into->thread_count++];
+        *t = from->threads[i];
+        from->threads[i] = (struct profile_thread){0};
+        t->process += m->first_process;
+    }
+    for (uint32_t i = 0; i < into->thread_count; i++) {
+        uint64_t later = m->recordings.later_ns[threads[i].process];
+        threads[i].start_ns += later;
+        threads[i].end_ns += threads[i].end_ns ? later : 0;
+    }
     return true;
 }
 

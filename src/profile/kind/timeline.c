@@ -129,16 +129,10 @@ static void get(struct decoder *d, struct cursor *c)
 /* Threads are not added up, so each keeps its bins; only where they begin is another time. */
 static bool merge(struct merger *m)
 {
-    struct profile_thread *threads = m->into->threads;
-    for (uint32_t i = 0; i < m->first_thread; i++)
-        if (threads[i].timeline)
-            threads[i].timeline->start_ns += m->recordings.later_ns[threads[i].process];
-    for (uint32_t i = 0; i < m->from->thread_count; i++) {
-        const struct profile_timeline *t = m->from->threads[i].timeline;
-        struct profile_thread *to = &threads[m->first_thread + i];
-        to->timeline = t ? profile_timeline_copy(t, m->recordings.later_ns[to->process]) : NULL;
-        if (t && !to->timeline)
-            return false;
+    for (uint32_t i = 0; i < m->into->thread_count; i++) {
+        struct profile_thread *t = &m->into->threads[i];
+        if (t->timeline)
+            t->timeline->start_ns += m->recordings.later_ns[t->process];
     }
     return true;
 }

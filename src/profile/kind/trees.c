@@ -8,8 +8,10 @@
 enum { TREES_MOST = 1024 }; /* that threads are added up to: they are searched one by one */
 enum { COLUMN_CHILDREN, COLUMN_FRAMES, COLUMN_SELF, COLUMN_CALLS, COLUMNS };
 
-/* One thread's nodes, each to the end of every column. The nodes are known to be in preorder. */
-static bool put_tree(struct buf *columns, const struct profile_thread *t, const struct frames *f)
+/* One thread's nodes, each to the end of every column. The nodes are known to be in preorder.
+ * frame_of: as in struct encoder, from the thread's first node on. */
+static bool put_tree(struct buf *columns, const struct profile_thread *t, const struct frames *f,
+                     const uint32_t *frame_of)
 {
     uint32_t n = t->node_count;
     uint32_t *children = calloc(n, sizeof *children);
@@ -19,7 +21,7 @@ static bool put_tree(struct buf *columns, const struct profile_thread *t, const 
         children[t->nodes[i].parent]++;
     for (uint32_t i = 0; ok && i < n; i++) {
         const struct profile_node *node = &t->nodes[i];
-        uint32_t frame = frames_find(f, node);
+        uint32_t frame = f->rank[frame_of[i]];
         uint32_t before = i ? last[node->parent] : 0;
         buf_put_uleb(&columns[COLUMN_CHILDREN], children[i]);
         buf_put_sleb(&columns[COLUMN_FRAMES], (int64_t)frame - (int64_t)before);
@@ -36,9 +38,13 @@ static bool put_tree(struct buf *columns, const struct profile_thread *t, const 
 static void put(struct buf *b, const struct encoder *x)
 {
     struct buf columns[COLUMNS] = {{0}};
-    for (uint32_t i = 0; i < x->p->thread_count; i++)
-        if (x->p->threads[i].node_count && !put_tree(columns, &x->p->threads[i], &x->frames))
+    const uint32_t *frame_of = x->frame_of;
+    for (uint32_t i = 0; i < x->p->thread_count; i++) {
+        const struct profile_thread *t = &x->p->threads[i];
+        if (t->node_count && !put_tree(columns, t, &x->frames, frame_of))
             b->failed = true;
+        frame_of += t->node_count;
+    }
     for (unsigned i = 0; i < COLUMNS; i++)
         buf_put_uleb(b, columns[i].size);
     for (unsigned i = 0; i < COLUMNS; i++) {
@@ -199,11 +205,10 @@ static bool open_columns(struct cursor *c, struct tree_reader *r)
     return true;
 }
 
-/* Entities are the same in all processes. */
-static bool has_code_in_no_image(const struct profile_thread *t)
+static bool has_private_code(const struct profile_thread *t)
 {
     for (uint32_t i = 0; i < t->node_count; i++)
-        if (t->nodes[i].image == PROFILE_IMAGE_NONE && !entity_is(t->nodes[i].offset))
+        if (profile_is_private(t->nodes[i].image, t->nodes[i].offset))
             return true;
     return false;
 }
@@ -249,7 +254,7 @@ static bool sum_thread(struct decoder *d, struct cursor *c, uint32_t index)
     struct profile_thread *t = &d->p->threads[index];
     struct read_summed *to = &d->sum->threads[index];
     bool many = false;
-    if (!t->node_count || has_code_in_no_image(t))
+    if (!t->node_count || has_private_code(t))
         return true;
     struct read_tree *tree = tree_for(d, index, &many);
     if (many)
@@ -318,26 +323,15 @@ static void get(struct decoder *d, struct cursor *c)
     c->failed |= !ok;
 }
 
-static bool copy_tree(struct profile_thread *t, const struct profile_thread *s,
-                      const uint32_t *image_of)
-{
-    t->nodes = calloc(s->node_count ? s->node_count : 1, sizeof *t->nodes);
-    if (!t->nodes)
-        return false;
-    for (uint32_t k = 0; k < s->node_count; k++) {
-        t->nodes[k] = s->nodes[k];
-        if (s->nodes[k].image < PROFILE_IMAGE_PSEUDO)
-            t->nodes[k].image = image_of[s->nodes[k].image];
-    }
-    t->node_count = s->node_count;
-    return true;
-}
-
+/* They came with their threads (threads.c). */
 static bool merge(struct merger *m)
 {
-    for (uint32_t i = 0; i < m->from->thread_count; i++)
-        if (!copy_tree(&m->into->threads[m->first_thread + i], &m->from->threads[i], m->image_of))
-            return false;
+    for (uint32_t i = m->first_thread; i < m->into->thread_count; i++) {
+        struct profile_thread *t = &m->into->threads[i];
+        for (uint32_t k = 0; k < t->node_count; k++)
+            if (t->nodes[k].image < PROFILE_IMAGE_PSEUDO)
+                t->nodes[k].image = m->image_of[t->nodes[k].image];
+    }
     return true;
 }
 

@@ -11,10 +11,16 @@ static bool needed(const struct profile *p)
 static void put(struct buf *b, const struct encoder *x)
 {
     const struct profile *p = x->p;
-    for (uint32_t m = 1; m < p->metric_count; m++)
-        for (uint32_t i = 0; i < p->thread_count; i++)
-            for (uint32_t k = 0; k < p->threads[i].node_count; k++)
-                buf_put_uleb(b, p->threads[i].nodes[k].more[m - 1]);
+    struct buf columns[METRICS_MAX] = {{0}};
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        for (uint32_t k = 0; k < p->threads[i].node_count; k++)
+            for (uint32_t m = 1; m < p->metric_count; m++)
+                buf_put_uleb(&columns[m], p->threads[i].nodes[k].more[m - 1]);
+    for (uint32_t m = 1; m < p->metric_count; m++) {
+        b->failed |= !buf_ok(&columns[m]);
+        buf_put(b, columns[m].data, columns[m].size);
+        buf_free(&columns[m]);
+    }
 }
 
 /* Of a thread with its own nodes. */

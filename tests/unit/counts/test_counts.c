@@ -377,6 +377,8 @@ static void merging_adds_what_is_the_same(void **state)
     assert_int_equal(observed_code(a)->stopped[STOP_RSEQ],
                      2 * observed_code(b)->stopped[STOP_RSEQ]);
     assert_int_equal(observed_code(a)->native_ns, 2 * 77777777);
+    profile_free(b);
+    b = sample_profile(1, 10, 4);
     observed_code(b)->native_ns = 0;
     assert_true(profile_merge(a, b, &e));
     assert_int_equal(observed_code(a)->native_ns, 0);
@@ -393,6 +395,8 @@ static void different_tools_are_kept_apart(void **state)
     free(observed_code(b)->tool);
     observed_code(b)->tool = strdup("blocks");
     assert_true(profile_merge(a, b, &e));
+    profile_free(b);
+    b = sample_profile(1, 10, 5);
     profile_counts_free(profile_observation_take(b, OBSERVED_CODE));
     assert_true(profile_merge(a, b, &e));
     assert_int_equal(a->part_count, 2);

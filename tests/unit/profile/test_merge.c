@@ -52,13 +52,13 @@ static void test_append(void **state)
     profile_totals(a, &a_totals);
     profile_totals(b, &b_totals);
     uint64_t self = sum_self(a) + sum_self(b);
-    uint32_t image_of_node = b->threads[1].nodes[5].image;
+    uint32_t image_of_node = b->threads[1].nodes[5].image, process = b->threads[1].process;
     assert_true(profile_merge(a, b, &e));
     profile_totals(a, &both);
     assert_int_equal(a->image_count, 5 + 3);
     assert_int_equal(a->process_count, 6);
     assert_int_equal(a->thread_count, 5);
-    assert_int_equal(a->threads[4].process, 3 + b->threads[1].process);
+    assert_int_equal(a->threads[4].process, 3 + process);
     assert_int_equal(a->processes[3].maps[1].image, 1);
     assert_int_equal(a->processes[3].maps[3].image, 3);
     assert_int_equal(a->processes[3].maps[0].image, 5);
@@ -275,9 +275,9 @@ static void test_sum_of_equals(void **state)
     (void)state;
     struct err e = {0};
     struct profile *a = sample_profile(1, 200, 7), *b = sample_profile(1, 200, 7);
+    uint64_t self = sum_self(b);
     assert_true(profile_merge(a, b, &e));
     assert_int_equal(a->image_count, 5);
-    uint64_t self = sum_self(b);
     assert_true(profile_sum_threads(a, &e));
     assert_int_equal(sum_self(a), 2 * self);
     assert_true(a->threads[0].node_count <= 200);
