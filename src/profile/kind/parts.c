@@ -38,7 +38,7 @@ static void put(struct buf *b, const struct encoder *x)
         const struct profile_part *part = &x->p->parts[i];
         struct err e = {0};
         size_t size = 0;
-        uint8_t *data = profile_part_encode(part, true, &size, &e);
+        uint8_t *data = profile_part_encode(part, x->compress, &size, &e);
         b->failed |= !data;
         buf_put_uleb(b, part->how == OBSERVED_EXACT);
         buf_put_string(b, part->carrier);

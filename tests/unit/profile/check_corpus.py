@@ -5,7 +5,8 @@ Each file in corpus/ is read and written again by today's code; read_pnb.py must
 both. Lists of reasons may have grown since: of counts by reason, the sums are compared.
 
 The files are never made again. corpus/sample-1.pnb is what `dump_sample FILE small` wrote when version 1
-was fixed, corpus/sample-2.pnb when there were several triggers."""
+was fixed, corpus/sample-2.pnb when there were several triggers. corpus/parts-1.pnb is what `dump_sample
+FILE parts` wrote when merged files had parts."""
 import glob
 import os
 import subprocess

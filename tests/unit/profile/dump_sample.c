@@ -1,11 +1,13 @@
-/* dump_sample FILE compressed|stored: writes a sample profile to FILE, and prints every field of it
- * as read_pnb.py prints what it finds in FILE. */
+/* dump_sample FILE compressed|stored|small|parts: writes a sample profile to FILE, and prints every
+ * field of it as read_pnb.py prints what it finds in FILE. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/encode.h"
+#include "profile/merge.h"
+#include "profile/parts.h"
 #include "profile/timeline.h"
 #include "sample.h"
 
@@ -94,7 +96,10 @@ static void print_weights(const struct profile *p)
 static void print_sampled(const struct profile *p)
 {
     static const struct profile_sampled none;
-    for (uint32_t k = 1; k < profile_triggers(p); k++)
+    bool any = false;
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        any |= p->threads[i].others != NULL;
+    for (uint32_t k = 1; any && k < profile_triggers(p); k++)
         for (uint32_t i = 0; i < p->thread_count; i++) {
             const struct profile_sampled *others = p->threads[i].others,
                                          *s = others ? &others[k - 1] : &none;
@@ -141,7 +146,7 @@ static unsigned image_number(uint32_t image)
 
 static void print_family(const struct figure_family *family, void *record)
 {
-    for (uint32_t i = 0; i < family->count; i++) {
+    for (uint32_t i = 0; record && i < family->count; i++) {
         const struct figure_row *row = &family->rows[i];
         const uint64_t *numbers = figure_numbers(row, record);
         for (uint32_t k = 0; k < figure_count(row); k++) {
@@ -316,6 +321,8 @@ static void recordings_make(struct profile *p)
 
 static void print_recordings(const struct profile *p)
 {
+    if (!p->recording_count)
+        return;
     for (uint32_t i = 0; i < p->recording_count; i++)
         printf("recording\t%" PRIu64 "\t%" PRIu64 "\n", p->recordings[i].start_realtime_ns,
                p->recordings[i].duration_ns);
@@ -333,26 +340,17 @@ static void print_sandboxes(const struct profile *p)
                p->processes[i].sandbox_threads, p->processes[i].sandbox_processes);
 }
 
-int main(int argc, char **argv)
+static void print_engine(const struct profile *p)
 {
-    struct err e = {0};
-    size_t size;
-    if (argc != 3)
-        return 2;
-    bool small = strcmp(argv[2], "small") == 0;
-    struct profile *p = small ? sample_profile(2, 20, 4) : sample_profile(5, 700, 4);
-    if (small) /* for the corpus */
-        heap_make(p);
-    recordings_make(p);
-    uint8_t *data = profile_encode_with(p, strcmp(argv[2], "compressed") == 0, &size, &e);
-    FILE *f = fopen(argv[1], "wb");
-    if (!data || !f || fwrite(data, 1, size, f) != size || fclose(f) != 0) {
-        fprintf(stderr, "%s: %s\n", argv[1], e.message);
-        return 1;
-    }
-    print_head(p);
-    for (uint32_t i = 0; i < p->image_count; i++)
-        print_image(&p->images[i]);
+    print_counted(observed_code(p));
+    print_values(observed_values(p));
+    print_paths(observed_table(p, TABLE_PATHS));
+    print_streams(observed_table(p, TABLE_STREAMS));
+    print_waste(observed_table(p, TABLE_WASTE));
+}
+
+static void print_processes(const struct profile *p)
+{
     for (uint32_t i = 0; i < p->process_count; i++)
         print_process(&p->processes[i]);
     print_sandboxes(p);
@@ -365,6 +363,14 @@ int main(int argc, char **argv)
         printf("\t%u", p->processes[i].rank);
     printf("\n");
     print_recordings(p);
+}
+
+static void print_profile(const struct profile *p)
+{
+    print_head(p);
+    for (uint32_t i = 0; i < p->image_count; i++)
+        print_image(&p->images[i]);
+    print_processes(p);
     for (uint32_t i = 0; i < p->entity_count; i++)
         printf("entity\t%" PRIu64 "\t%u\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\n", p->entities[i].id,
                p->entities[i].kind, p->entities[i].name, p->entities[i].scope, p->entities[i].at,
@@ -381,13 +387,53 @@ int main(int argc, char **argv)
                p->threads[i].switches, p->threads[i].switched_ns);
     print_timelines(p);
     print_phases(p);
-    print_counted(observed_code(p));
-    print_values(observed_values(p));
-    print_paths(observed_table(p, TABLE_PATHS));
-    print_streams(observed_table(p, TABLE_STREAMS));
-    print_waste(observed_table(p, TABLE_WASTE));
+    if (observed_code(p))
+        print_engine(p);
     print_names(p->names);
     print_figures(p);
+    for (uint32_t i = 0; i < p->part_count; i++) {
+        const struct profile_part *part = &p->parts[i];
+        printf("part\t%d\t%s\t%s\n", part->how == OBSERVED_EXACT, part->carrier, part->tool);
+        print_profile(part->open);
+    }
+}
+
+/* What is written; the smaller ones are for the corpus. */
+static struct profile *sample_make(const char *mode, struct err *e)
+{
+    bool parts = !strcmp(mode, "parts"), small = parts || !strcmp(mode, "small");
+    struct profile *p = small ? sample_profile(2, parts ? 6 : 20, 4) : sample_profile(5, 700, 4);
+    if (small && !parts)
+        heap_make(p);
+    recordings_make(p);
+    if (parts) {
+        struct profile *samples = sample_profile(1, 6, 5);
+        profile_observations_free(samples);
+        bool ok = profile_merge(p, samples, e);
+        profile_free(samples);
+        if (!ok) {
+            profile_free(p);
+            return NULL;
+        }
+    }
+    return p;
+}
+
+int main(int argc, char **argv)
+{
+    struct err e = {0};
+    size_t size;
+    if (argc != 3)
+        return 2;
+    struct profile *p = sample_make(argv[2], &e);
+    uint8_t *data =
+        p ? profile_encode_with(p, strcmp(argv[2], "compressed") == 0, &size, &e) : NULL;
+    FILE *f = fopen(argv[1], "wb");
+    if (!data || !f || fwrite(data, 1, size, f) != size || fclose(f) != 0) {
+        fprintf(stderr, "%s: %s\n", argv[1], e.message);
+        return 1;
+    }
+    print_profile(p);
     free(data);
     profile_free(p);
     return 0;

@@ -22,6 +22,8 @@ WASTE_PATHS = 43
 SAMPLED = 12  # only of several triggers
 RECORDINGS = 23  # only in merged files
 ENTITIES = 50  # not in the oldest files
+PARTS = 62  # only in files that several carriers or tools were merged into
+UNDER_ENGINE = {24, 25, 26, 32, 33, 34, 40, 41}  # not in a part of samples
 MASK = (1 << 64) - 1
 
 
@@ -43,7 +45,8 @@ def container(data):
             contents = subprocess.run(["zstd", "-dc"], input=contents, stdout=subprocess.PIPE,
                                       check=True).stdout
         assert len(contents) == raw, "raw size"
-        if kind in NAMES or kind in (HEAP, SAMPLED, TIMELINE, RECORDINGS, ENTITIES, WASTE, WASTE_PATHS):
+        if kind in NAMES or kind in (HEAP, SAMPLED, TIMELINE, RECORDINGS, ENTITIES, WASTE, WASTE_PATHS,
+                                     PARTS):
             sections[kind] = Cursor(contents)
         else:
             assert not flags & 1, "unknown required section"
@@ -471,10 +474,33 @@ def read_figures(c):
     c.end()
 
 
-def main():
-    with open(sys.argv[1], "rb") as file:
-        sections = container(file.read())
-    assert set(NAMES) <= set(sections), "sections"
+def read_parts(c):
+    for _ in range(c.u()):
+        show("part", c.u(), carrier := c.str(), c.str())
+        sections = container(c.take(c.u()))
+        assert PARTS not in sections, "a part has no parts"
+        assert (carrier == "handler") != (24 in sections), "a part is what it says"
+        show_profile(sections)
+    c.end()
+
+
+def show_engine(sections):
+    read_counts(sections[24])
+    blocks = read_blocks(sections[25])
+    read_edges(sections[26])
+    read_values(sections[32])
+    read_hotlists(sections[33])
+    read_texts(sections[34])
+    read_paths(sections[40], blocks)
+    read_streams(sections[41])
+    if WASTE in sections:
+        read_waste(sections[WASTE])
+    if WASTE_PATHS in sections:
+        read_waste_paths(sections[WASTE_PATHS])
+
+
+def show_profile(sections):
+    assert set(NAMES) - UNDER_ENGINE <= set(sections), "sections"
     c = sections[2]
     drop_names = [c.str() for _ in range(c.u())]
     truncation_names = [c.str() for _ in range(c.u())]
@@ -503,20 +529,19 @@ def main():
     if TIMELINE in sections:
         read_timelines(sections[TIMELINE], threads)
     read_phases(sections[16], threads, processes)
-    read_counts(sections[24])
-    blocks = read_blocks(sections[25])
-    read_edges(sections[26])
-    read_values(sections[32])
-    read_hotlists(sections[33])
-    read_texts(sections[34])
-    read_paths(sections[40], blocks)
-    read_streams(sections[41])
-    if WASTE in sections:
-        read_waste(sections[WASTE])
-    if WASTE_PATHS in sections:
-        read_waste_paths(sections[WASTE_PATHS])
+    if UNDER_ENGINE & set(sections):
+        show_engine(sections)
     read_names(sections[60], images)
     read_figures(sections[61])
+    if PARTS in sections:
+        read_parts(sections[PARTS])
+
+
+def main():
+    with open(sys.argv[1], "rb") as file:
+        sections = container(file.read())
+    assert set(NAMES) <= set(sections), "sections"
+    show_profile(sections)
 
 
 if __name__ == "__main__":
