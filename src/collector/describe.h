@@ -19,7 +19,8 @@ bool describe_set(char **string, const char *value, struct err *e);
 char *describe_command(char **argv);
 /* Copies what /tmp/perf-PID.map and jit-PID.dump of the recorded processes say, if they are of
  * their user or ours, and not older than the process. files: what is known of processes; NULL:
- * nothing, then they must have been written during the recording. */
-void describe_jit(struct profile *p, const struct record_files *files);
+ * nothing, then they must have been written during the recording. Frames of generated code that has
+ * a name become entities. */
+bool describe_jit(struct profile *p, const struct record_files *files, struct err *e);
 
 #endif

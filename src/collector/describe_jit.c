@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "collector/jitdump.h"
+#include "profile/generated.h"
 
 enum { MAP_SIZE_MOST = 64 << 20 };
 
@@ -167,10 +168,12 @@ static void read_process(struct profile_process *process, const struct held_proc
     free(m.symbols);
 }
 
-void describe_jit(struct profile *p, const struct record_files *files)
+bool describe_jit(struct profile *p, const struct record_files *files, struct err *e)
 {
     for (uint32_t i = 0; i < p->process_count; i++)
         if (!p->processes[i].jit)
             read_process(&p->processes[i], record_files_process(files, &p->processes[i]),
                          p->start_realtime_ns);
+    return profile_generated_name(p) ||
+           err_set(e, ERR_INTERNAL, "generated code cannot be named: out of memory");
 }

@@ -55,11 +55,11 @@ static struct profile *profile_of(const struct record_spool *s, const char *note
     p->exit_status = -1;
     p->duration_ns = (uint64_t)h->elapsed_ms * 1000000;
     if (!describe_machine(p, settings_sampling(&s->spool), e) ||
-        !describe_set(&p->notes, note, e) || !describe_set(&p->command, first_command(p), e)) {
+        !describe_set(&p->notes, note, e) || !describe_set(&p->command, first_command(p), e) ||
+        !describe_jit(p, NULL, e)) {
         profile_free(p);
         return NULL;
     }
-    describe_jit(p, NULL);
     return p;
 }
 

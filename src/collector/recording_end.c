@@ -98,8 +98,7 @@ static bool describe(const struct recording *r, const struct record_outcome *out
     if (r->processes.ns)
         p->begun = (struct profile_begun){r->processes.executed, r->processes.forked,
                                           r->processes.ns};
-    describe_jit(p, &r->files);
-    return ok;
+    return ok && describe_jit(p, &r->files, e);
 }
 
 /* *nameless: of how many files names are missing since there was no time. */

@@ -117,7 +117,7 @@ static bool settle_blocks(struct profile_counts *c, uint32_t *new_index)
         return false;
     for (uint32_t i = 0; i < c->block_count; i++) {
         list[i] = (struct numbered_block){c->blocks[i], i};
-        if (list[i].block.image != PROFILE_IMAGE_NONE)
+        if (!profile_is_private(list[i].block.image, list[i].block.offset))
             list[i].block.process = 0;
     }
     if (c->block_count)
@@ -140,7 +140,7 @@ static void settle_edges(struct profile_counts *c)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < c->edge_count; i++) {
         struct profile_edge *e = &c->edges[i];
-        if (e->from_image != PROFILE_IMAGE_NONE && e->to_image != PROFILE_IMAGE_NONE)
+        if (!profile_is_private(e->from_image, e->from) && !profile_is_private(e->to_image, e->to))
             e->process = 0;
     }
     if (c->edge_count)

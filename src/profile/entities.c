@@ -98,10 +98,10 @@ uint64_t profile_entity_add(struct profile *p, const struct profile_entity *enti
     return made.id;
 }
 
-bool profile_entities_merge(struct profile *into, const struct profile *from)
+bool profile_entities_merge(struct profile *into, const struct profile_entity *y, uint32_t y_count)
 {
-    const struct profile_entity *x = into->entities, *y = from->entities;
-    const uint32_t x_count = into->entity_count, y_count = from->entity_count;
+    const struct profile_entity *x = into->entities;
+    const uint32_t x_count = into->entity_count;
     if (!y_count)
         return true;
     size_t most = (size_t)x_count + y_count;

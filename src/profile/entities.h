@@ -1,12 +1,14 @@
 /* What a count can belong to besides an address: a kernel function, an interpreter's function, a
- * field of a type, a production's event, a numbered path of a function.
+ * field of a type, a production's event, a numbered path of a function, generated code with its
+ * name.
  *
  * Wherever a profile names a place of code (a frame of a tree, the site of an observation), it can
  * name an entity instead: it is in no image, and its offset is the entity's number.
  *
  *      image     offset
  *      i         link-time address                        code in image i
- *      none      below ENTITY_FIRST                       generated code: an address of its process
+ *      none      below ENTITY_FIRST                       an address of its process: generated code
+ *                                                         without a name, or what is counted by bytes
  *      none      ENTITY_FIRST + 62 bits of a hash         an entity
  *      pseudo    enum key_pseudo                          [root], [truncated], [unattributed] ...
  *
@@ -35,7 +37,8 @@ struct profile;
     X(ENTITY_FIELD, "field", "[field]", "the type; at: its offset there, number: its bytes")       \
     X(ENTITY_EVENT, "event", "[event]", "the production")                                          \
     X(ENTITY_PATH, "path", "[path]",                                                               \
-      "the build-id of its image; at: the function's address, number: the path's")
+      "the build-id of its image; at: the function's address, number: the path's")              \
+    X(ENTITY_GENERATED, "generated code", "[jit]", "empty; at: the address in the function")
 
 #define ENTITY_ENUMERATOR(id, name, place, what) id,
 enum entity_kind { ENTITY_KINDS(ENTITY_ENUMERATOR) ENTITY_KIND_COUNT };
@@ -60,8 +63,10 @@ uint64_t entity_id(const struct profile_entity *entity);
 uint64_t profile_entity_add(struct profile *p, const struct profile_entity *entity);
 /* NULL: the profile says nothing about it. */
 const struct profile_entity *profile_entity_find(const struct profile *p, uint64_t id);
-/* Adds those of `from`. False without memory, or if two have one number: then nothing is added. */
-bool profile_entities_merge(struct profile *into, const struct profile *from);
+/* Adds copies of those in the list, in the order of their numbers. False without memory, or if two
+ * have one number: then nothing is added. */
+bool profile_entities_merge(struct profile *into, const struct profile_entity *list,
+                            uint32_t count);
 void profile_entities_free(struct profile *p);
 
 /* What reports show where images are named; of a kind that is not known here: "[entity]". */

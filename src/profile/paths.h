@@ -6,6 +6,8 @@
  *      sequence                      [ 1  2  1  | 2  3 | ... ]
  *                                      ^ first, length 3
  *
+ * Their sites are the blocks', which profile_sites visits (observations.h).
+ *
  * Context: ordinary code.
  * Ownership: a struct profile owns its paths. */
 #ifndef PENUMBRA_PROFILE_PATHS_H

@@ -161,7 +161,7 @@ bool profile_values_settle(struct profile_values *v)
     settle_texts(v);
     for (uint32_t i = 0; i < v->hotlist_count; i++) {
         struct profile_hotlist *h = &v->hotlists[i];
-        if (h->image != PROFILE_IMAGE_NONE && h->site_image != PROFILE_IMAGE_NONE)
+        if (!profile_is_private(h->image, h->offset) && !profile_is_private(h->site_image, h->site))
             h->process = 0;
     }
     if (v->hotlist_count)

@@ -100,7 +100,7 @@ static bool is_nameless(const struct symbols *s, const struct profile_process *p
     if (runtime == PYTHON)
         return n->image < PROFILE_IMAGE_PSEUDO &&
                is_python_with_names(symbols_image_name(s, n->image));
-    return n->image == PROFILE_IMAGE_NONE && !entity_is(n->offset) &&
+    return profile_is_private(n->image, n->offset) &&
            !strcmp(symbols_find(s, process, n->image, n->offset).frames[0].function, "[unknown]");
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "penumbra/module.h"
+#include "profile/generated.h"
 #include "profile/table/table.h"
 #include "symbols/demangle.h"
 #include "symbols/image.h"
@@ -136,22 +137,6 @@ static bool addresses_collect(struct symbols *s, uint64_t *total)
     return true;
 }
 
-static const struct profile_jit_symbol *jit_find(const struct profile_process *process,
-                                                 uint64_t address)
-{
-    uint32_t lo = 0, hi = process->jit_count;
-    while (lo < hi) {
-        uint32_t middle = lo + (hi - lo) / 2;
-        if (process->jit[middle].address <= address)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    if (!lo || address - process->jit[lo - 1].address >= process->jit[lo - 1].size)
-        return NULL;
-    return &process->jit[lo - 1];
-}
-
 /* An entity by its kind: a path by its number, too, a field with its type. */
 static void entity_resolve(struct symbols *s, const struct profile_entity *entity,
                            struct symbol_location *to)
@@ -168,8 +153,10 @@ static void entity_resolve(struct symbols *s, const struct profile_entity *entit
     buf_put_u8(&name, 0);
     if (frame && buf_ok(&name)) {
         bool has_line = entity->kind == ENTITY_INTERPRETED;
+        bool mangled = entity->kind == ENTITY_GENERATED;
+        const char *said = (const char *)name.data;
         *frame = (struct symbol_frame){
-            .function = pool_intern(&s->pool, (const char *)name.data),
+            .function = mangled ? demangle(&s->pool, said) : pool_intern(&s->pool, said),
             .file = has_line ? pool_intern(&s->pool, entity->scope) : "",
             .line = has_line && entity->number <= UINT32_MAX ? (uint32_t)entity->number : 0,
             .start = entity->id};
@@ -187,7 +174,7 @@ static void jit_resolve(struct symbols *s, const struct profile_process *process
             entity_resolve(s, entity, &b->locations[i]);
         if (entity_is(b->offsets[i]))
             continue;
-        const struct profile_jit_symbol *symbol = jit_find(process, b->offsets[i]);
+        const struct profile_jit_symbol *symbol = profile_jit_find(process, b->offsets[i]);
         if (!symbol)
             continue;
         struct symbol_frame *frame = pool_alloc(&s->pool, sizeof *frame);

@@ -49,7 +49,7 @@ static void get(struct decoder *d, struct cursor *c)
 
 static bool merge(struct merger *m)
 {
-    return profile_entities_merge(m->into, m->from);
+    return profile_entities_merge(m->into, m->from->entities, m->from->entity_count);
 }
 
 const struct section_kind kind_entities = {

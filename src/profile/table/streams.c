@@ -133,7 +133,7 @@ static bool settle(void *table, const uint32_t *new_index)
     uint32_t kept = 0;
     (void)new_index;
     for (uint32_t i = 0; i < s->count; i++)
-        if (s->list[i].image != PROFILE_IMAGE_NONE)
+        if (!profile_is_private(s->list[i].image, s->list[i].offset))
             s->list[i].process = 0;
     if (s->count)
         qsort(s->list, s->count, sizeof *s->list, compare_streams);

@@ -182,7 +182,7 @@ static void settle_sites(struct profile_waste *w)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < w->site_count; i++)
-        if (w->sites[i].image != PROFILE_IMAGE_NONE)
+        if (!profile_is_private(w->sites[i].image, w->sites[i].offset))
             w->sites[i].process = 0;
     if (w->site_count)
         qsort(w->sites, w->site_count, sizeof *w->sites, compare_sites);
@@ -198,8 +198,8 @@ static void settle_sites(struct profile_waste *w)
 
 void waste_pair_settle(struct profile_waste_pair *p)
 {
-    p->process = p->image == PROFILE_IMAGE_NONE ? p->process : 0;
-    p->to_process = p->to_image == PROFILE_IMAGE_NONE ? p->to_process : 0;
+    p->process = profile_is_private(p->image, p->offset) ? p->process : 0;
+    p->to_process = profile_is_private(p->to_image, p->to) ? p->to_process : 0;
 }
 
 static bool settle(void *table, const uint32_t *new_index)

@@ -221,7 +221,7 @@ static void calls_settle(struct profile_waste_paths *w, struct settled *all, uin
     for (uint32_t i = 0; i < w->call_count; i++) {
         const struct profile_waste_call *c = &w->calls[i];
         all[i] = (struct settled){*c, c->caller ? all[c->caller - 1].depth + 1 : 0, i};
-        if (c->image != PROFILE_IMAGE_NONE)
+        if (!profile_is_private(c->image, c->offset))
             all[i].call.process = 0;
     }
     qsort(all, w->call_count, sizeof *all, compare_depths);
