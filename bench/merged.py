@@ -15,7 +15,8 @@ import time
 PROCESSES = 500
 COMMANDS = (("report",), ("report", "--metric", "allocated"), ("report", "--tree"),
             ("report", "--json"), ("report", "--html"), ("export", "-f", "pprof"),
-            ("export", "-f", "callgrind"), ("export", "-f", "folded"))
+            ("export", "-f", "callgrind"), ("export", "-f", "folded"),
+            ("export", "-f", "speedscope"), ("export", "-f", "firefox"))
 
 
 def once(arguments):

@@ -252,16 +252,20 @@ static void put_identity(struct firefox *w, const struct profile_thread *t, uint
     json_close(j, ']');
 }
 
-/* The stacks of all nodes of a lane's threads. */
+/* The stacks of a lane's nodes that have moments: most nodes of a thread have none by a metric. */
 static bool lane_stacks(struct firefox *w, uint32_t lane)
 {
     const struct profile *p = w->profile;
     bool ok = true;
     for (uint32_t i = w->lanes.first[lane]; ok && i != LANE_END; i = w->lanes.next[i]) {
-        const struct profile_thread *t = &p->threads[i];
-        w->stacks[i] = calloc((size_t)t->node_count + 1, sizeof **w->stacks);
+        w->stacks[i] = calloc((size_t)p->threads[i].node_count + 1, sizeof **w->stacks);
         ok = w->stacks[i] != NULL;
-        if (!ok || !t->node_count)
+    }
+    for (size_t i = 0; ok && i < w->moments.count; i++)
+        w->stacks[w->moments.list[i].thread][w->moments.list[i].node] = 1;
+    for (uint32_t i = w->lanes.first[lane]; ok && i != LANE_END; i = w->lanes.next[i]) {
+        const struct profile_thread *t = &p->threads[i];
+        if (!t->node_count)
             continue;
         firefox_stacks_of(&w->tables, t, w->stacks[i]);
         w->stacks[i][0] = firefox_unknown_stack(&w->tables);

@@ -66,9 +66,10 @@ static enum firefox_category category_of(const struct profile *p, const struct p
     if (!entity_is(n->offset))
         return FIREFOX_GENERATED;
     const struct profile_entity *entity = profile_entity_find(p, n->offset);
-    return entity && entity->kind == ENTITY_KERNEL        ? FIREFOX_KERNEL
-           : entity && entity->kind == ENTITY_INTERPRETED ? FIREFOX_GENERATED
-                                                          : FIREFOX_OTHER;
+    uint32_t kind = entity ? entity->kind : ENTITY_KIND_COUNT;
+    return kind == ENTITY_KERNEL                                     ? FIREFOX_KERNEL
+           : kind == ENTITY_INTERPRETED || kind == ENTITY_GENERATED ? FIREFOX_GENERATED
+                                                                     : FIREFOX_OTHER;
 }
 
 /* Addresses in a library count from where its first page is. */
@@ -136,12 +137,16 @@ static uint32_t stack_of_node(struct firefox_tables *t, const struct profile_thr
     return stack;
 }
 
+/* Parents come before their children (profile.h). */
 void firefox_stacks_of(struct firefox_tables *t, const struct profile_thread *thread,
                        uint32_t *stack_of)
 {
-    for (uint32_t i = 0; i < thread->node_count; i++)
-        stack_of[i] = i ? stack_of_node(t, thread, i, stack_of[thread->nodes[i].parent])
-                        : FIREFOX_NO_STACK;
+    for (uint32_t i = thread->node_count; i-- > 1;)
+        stack_of[thread->nodes[i].parent] |= stack_of[i];
+    stack_of[0] = FIREFOX_NO_STACK;
+    for (uint32_t i = 1; i < thread->node_count; i++)
+        if (stack_of[i])
+            stack_of[i] = stack_of_node(t, thread, i, stack_of[thread->nodes[i].parent]);
 }
 
 uint32_t firefox_unknown_stack(struct firefox_tables *t)

@@ -39,7 +39,8 @@ bool firefox_tables_ok(const struct firefox_tables *t);
 void firefox_tables_clear(struct firefox_tables *t);
 void firefox_tables_fini(struct firefox_tables *t);
 
-/* The stacks of a thread's nodes: stack_of[node], FIREFOX_NO_STACK for the root. */
+/* The stacks of those nodes of a thread whose stack_of[node] is not 0, and of their callers:
+ * stack_of[node] then, FIREFOX_NO_STACK for the root. */
 void firefox_stacks_of(struct firefox_tables *t, const struct profile_thread *thread,
                        uint32_t *stack_of);
 /* The stack of weight that the root itself has. */

@@ -151,7 +151,7 @@ static void put_location(struct pprof *w, const struct location_key *key,
         location.mapping_id = key->image + 1u;
         location.address = w->maps[key->image].bias + key->offset;
         map_note(&w->maps[key->image], at);
-    } else if (key->image == PROFILE_IMAGE_NONE && !entity_is(key->offset)) {
+    } else if (profile_is_private(key->image, key->offset)) {
         location.address = key->offset;
     }
     Pprof__Profile piece = PPROF__PROFILE__INIT;
@@ -168,7 +168,7 @@ static uint32_t location_id(struct pprof *w, const struct profile_thread *t, uin
 {
     const struct profile_node *n = &t->nodes[node];
     struct location_key key = {.image = n->image, .offset = n->offset};
-    if (n->image == PROFILE_IMAGE_NONE && !entity_is(n->offset))
+    if (profile_is_private(n->image, n->offset))
         key.process = t->process + 1;
     uint32_t before = w->locations.count;
     uint32_t number = intern_add(&w->locations, &key, sizeof key);
