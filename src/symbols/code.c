@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "symbols/demangle.h"
+#include "symbols/dwarf_index.h"
 #include "symbols/fde_start.h"
 #include "symbols/module.h"
 #include "symbols/plt.h"
@@ -21,6 +22,8 @@ struct code {
     struct fde_starts starts;
     Dwarf_CFI *cfi; /* NULL: has none, then starts is empty too */
     Dwarf_Addr cfi_bias;
+    struct dwarf_index *dwarf; /* NULL until asked for, and if there is none */
+    bool dwarf_sought;
     /* Found last: tables ask for one instruction after the other, and demangling and rows are
      * dear. */
     struct code_function last;
@@ -73,6 +76,7 @@ void code_close(struct code *c)
 {
     if (!c)
         return;
+    dwarf_index_free(c->dwarf);
     symtab_free(&c->symtab);
     plt_free(&c->plt);
     module_close(&c->module);
@@ -96,6 +100,25 @@ const uint8_t *code_bytes(const struct code *c, uint64_t address, size_t *availa
         uint64_t left = c->size - h.p_offset - skip;
         *available = left < h.p_filesz - skip ? left : h.p_filesz - skip;
         return (const uint8_t *)c->file + h.p_offset + skip;
+    }
+    return NULL;
+}
+
+const uint8_t *code_section(const struct code *c, const char *name, size_t *size)
+{
+    size_t names;
+    if (elf_getshdrstrndx(c->elf, &names))
+        return NULL;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(c->elf, section));) {
+        GElf_Shdr h;
+        const char *at = gelf_getshdr(section, &h) ? elf_strptr(c->elf, names, h.sh_name) : NULL;
+        if (!at || strcmp(at, name) != 0)
+            continue;
+        if (h.sh_type == SHT_NOBITS || h.sh_flags & SHF_COMPRESSED || h.sh_offset > c->size ||
+            h.sh_size > c->size - h.sh_offset)
+            return NULL;
+        *size = h.sh_size;
+        return (const uint8_t *)c->file + h.sh_offset;
     }
     return NULL;
 }
@@ -137,6 +160,15 @@ bool code_function(struct code *c, uint64_t address, struct code_function *out)
     return found;
 }
 
+bool code_symbol(const struct code *c, uint64_t address, struct code_function *out)
+{
+    const struct symtab_entry *entry = symtab_find(&c->symtab, address);
+    if (!entry || address >= entry->end)
+        return false;
+    *out = (struct code_function){ entry->name, entry->start, entry->end };
+    return true;
+}
+
 const char *code_stub(const struct code *c, uint64_t address)
 {
     const char *name;
@@ -155,4 +187,12 @@ bool code_line(struct code *c, uint64_t address, const char **file, const char *
     *directory = *directory ? *directory : "";
     *line = (uint32_t)number;
     return true;
+}
+
+uint32_t code_sites(struct code *c, uint64_t address, struct source_site *out, uint32_t max)
+{
+    if (!c->dwarf_sought)
+        c->dwarf = dwarf_index_build(c->module.dwfl_module, &c->pool, true);
+    c->dwarf_sought = true;
+    return c->dwarf ? dwarf_find_sites(c->dwarf, address, out, max) : 0;
 }

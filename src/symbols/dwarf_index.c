@@ -3,6 +3,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "symbols/demangle.h"
 #include "symbols/ranges.h"
@@ -10,12 +11,19 @@
 /* Bounds for hostile input: nesting of scopes, and entries looked at in one function or unit. */
 enum { SCOPE_DEPTH_MAX = 256, ENTRIES_MAX = 4 * 1024 * 1024 };
 
+/* What places in a function are named by. */
+struct origin {
+    const char *linkage; /* NULL until asked for */
+    int declared;        /* its line; 0: not known */
+};
+
 /* One inlined call inside a function. Parents come before their children. */
 struct inlined {
     Dwarf_Die die;
     uint32_t parent; /* index + 1 in the function's array; 0: directly in the function */
     uint32_t range_first, range_count; /* in function.spans */
     const char *name; /* NULL until asked for */
+    struct origin origin;
 };
 
 struct span {
@@ -26,6 +34,7 @@ struct function {
     Dwarf_Die die;
     bool scanned;
     const char *name; /* NULL until asked for */
+    struct origin origin;
     struct inlined *calls;
     uint32_t call_count, call_capacity;
     struct span *spans;
@@ -36,6 +45,7 @@ struct unit {
     Dwarf_Die die;      /* with the functions: of the split unit, if there is one */
     Dwarf_Die line_die; /* with the line table: of the skeleton */
     bool scanned, scanned_deep;
+    int llvm; /* 0 until asked for; 1: discriminators are of LLVM, -1: they are not */
     struct function *functions;
     uint32_t function_count, function_capacity;
     struct ranges ranges; /* ids: indexes of functions */
@@ -291,15 +301,20 @@ static bool function_scan(struct function *f)
     return ok;
 }
 
-static const char *die_name(struct dwarf_index *index, Dwarf_Die *die)
+/* NULL: it has none. */
+static const char *die_linkage_name(Dwarf_Die *die)
 {
     Dwarf_Attribute attribute;
     const char *name = NULL;
     if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute)
         || dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
         name = dwarf_formstring(&attribute);
-    if (!name)
-        name = dwarf_diename(die);
+    return name ? name : dwarf_diename(die);
+}
+
+static const char *die_name(struct dwarf_index *index, Dwarf_Die *die)
+{
+    const char *name = die_linkage_name(die);
     return name ? demangle(index->pool, name) : "";
 }
 
@@ -396,4 +411,114 @@ uint32_t dwarf_find(struct dwarf_index *index, uint64_t address, struct symbol_f
     if (dwarf_entrypc(&f->die, &entry) == 0)
         out[depth].start = entry + index->bias;
     return depth + 1;
+}
+
+/* ---- places for compilers ---- */
+
+/* Of inlined calls, by clang; elfutils have no name for it. */
+enum { AT_GNU_DISCRIMINATOR = 0x2136 };
+
+/* LLVM packs three numbers into a discriminator, each in 1, 7 or 14 bits (LLVM,
+ * DebugInfoMetadata.h): which piece of code, how many copies were made of it, and which one it is
+ * of them. */
+static uint32_t llvm_first(uint32_t packed)
+{
+    uint32_t bits = packed >> 1;
+    if (packed & 1)
+        return 0;
+    return bits & 0x20 ? (bits >> 1 & 0xfe0) | (bits & 0x1f) : bits & 0x1f;
+}
+
+static uint32_t llvm_rest(uint32_t packed)
+{
+    if (packed & 1)
+        return packed >> 1;
+    return packed >> (packed & 0x40 ? 14 : 7);
+}
+
+static bool unit_is_of_llvm(struct unit *unit)
+{
+    Dwarf_Attribute attribute;
+    if (!unit->llvm) {
+        const char *producer = dwarf_attr(&unit->die, DW_AT_producer, &attribute)
+                                   ? dwarf_formstring(&attribute) : NULL;
+        unit->llvm = producer && (strstr(producer, "clang") || strstr(producer, "LLVM")) ? 1 : -1;
+    }
+    return unit->llvm > 0;
+}
+
+static void site_set(struct source_site *site, struct unit *unit, uint32_t line,
+                     uint32_t discriminator)
+{
+    *site = (struct source_site){ .line = line, .discriminator = discriminator, .copies = 1 };
+    if (unit_is_of_llvm(unit)) {
+        uint32_t copies = llvm_first(llvm_rest(discriminator));
+        site->discriminator = llvm_first(discriminator);
+        site->copies = copies ? copies : 1;
+    }
+}
+
+/* The site's line becomes one of the function. False if it is not known where that begins. */
+static bool site_belongs(struct source_site *site, struct origin *origin, Dwarf_Die *die,
+                         struct pool *pool)
+{
+    if (!origin->linkage) {
+        const char *name = die_linkage_name(die);
+        origin->linkage = name ? pool_intern(pool, name) : "";
+        if (dwarf_decl_line(die, &origin->declared) || origin->declared < 0)
+            origin->declared = 0;
+    }
+    site->function = origin->linkage;
+    site->line = (site->line - (uint32_t)origin->declared) & 0xffff;
+    return origin->declared && origin->linkage[0];
+}
+
+static uint32_t die_number(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+    bool known = dwarf_attr(die, name, &attribute) && dwarf_formudata(&attribute, &value) == 0;
+    return known ? (uint32_t)value : 0;
+}
+
+/* The line table's row of the address. */
+static bool site_of_row(struct unit *unit, uint64_t address, struct source_site *site)
+{
+    Dwarf_Line *row = dwarf_getsrc_die(&unit->line_die, address);
+    unsigned discriminator = 0;
+    int line = 0;
+    if (!row || dwarf_lineno(row, &line) || line <= 0)
+        return false;
+    if (dwarf_linediscriminator(row, &discriminator))
+        discriminator = 0;
+    site_set(site, unit, (uint32_t)line, discriminator);
+    return true;
+}
+
+uint32_t dwarf_find_sites(struct dwarf_index *index, uint64_t address, struct source_site *out,
+                          uint32_t max)
+{
+    address -= index->bias;
+    uint32_t id = ranges_find(&index->ranges, address);
+    struct unit *unit = id == RANGES_NONE ? NULL : &index->units[id];
+    if (!unit || !max || !site_of_row(unit, address, &out[0]))
+        return 0;
+    uint32_t function_id = unit_find(unit, address, index->pool);
+    if (function_id == RANGES_NONE)
+        return 0;
+    struct function *f = &unit->functions[function_id];
+    if (!function_scan(f))
+        index->pool->failed = true;
+
+    uint32_t chain[SCOPE_DEPTH_MAX];
+    uint32_t limit = max - 1 < SCOPE_DEPTH_MAX ? max - 1 : SCOPE_DEPTH_MAX;
+    uint32_t depth = function_chain(f, address, chain, limit);
+    for (uint32_t i = 0; i < depth; i++) {
+        struct inlined *call = &f->calls[chain[depth - 1 - i] - 1];
+        if (!site_belongs(&out[i], &call->origin, &call->die, index->pool))
+            return 0;
+        site_set(&out[i + 1], unit, die_number(&call->die, DW_AT_call_line),
+                 die_number(&call->die, AT_GNU_DISCRIMINATOR));
+    }
+    return site_belongs(&out[depth], &f->origin, &f->die, index->pool) ? depth + 1 : 0;
 }

@@ -11,7 +11,7 @@
 #include <elfutils/libdwfl.h>
 
 #include "symbols/pool.h"
-#include "symbols/symbols.h"
+#include "symbols/code.h"
 
 struct dwarf_index;
 
@@ -25,5 +25,9 @@ void dwarf_index_free(struct dwarf_index *index);
  * known. */
 uint32_t dwarf_find(struct dwarf_index *index, uint64_t address, struct symbol_frame *out,
                     uint32_t max);
+
+/* The same as places for compilers (code_sites), of an index with lines. */
+uint32_t dwarf_find_sites(struct dwarf_index *index, uint64_t address, struct source_site *out,
+                          uint32_t max);
 
 #endif
