@@ -14,6 +14,7 @@
     X(record, "run a program and record where its time goes")                                      \
     X(report, "print a profile, or write it as a page of HTML or as JSON")                         \
     X(export, "convert a profile for other tools")                                                 \
+    X(push, "send a profile to an OpenTelemetry collector")                                        \
     X(merge, "make one profile of several, for example of the ranks of a parallel program")        \
     X(annotate, "show a function's instructions and source with their counts")                     \
     X(diff, "say what changed between two recordings, and whether it is more than chance")         \

@@ -39,8 +39,6 @@ struct arguments {
     bool quick;
 };
 
-enum { DEFAULT_MAX_DEPTH = 2048 };
-
 static const char *format_word(unsigned index)
 {
     return index < sizeof formats / sizeof *formats ? formats[index].name : NULL;
@@ -66,7 +64,8 @@ static const struct option_row rows[] = {
      FIELD(struct arguments, format)},
     {'o', "output", "FILE",
      .help = "where to write; - is standard output (default); instead of to a terminal, "
-             "pprof goes to penumbra.pb.gz, JSON to penumbra.FORMAT.json",
+             "pprof goes to penumbra.pb.gz, JSON to penumbra.FORMAT.json, otlp to "
+             "penumbra.otlp.pb, autofdo to penumbra.afdo",
      FIELD(struct arguments, output)},
     {0, "threads",
      .help =
@@ -74,16 +73,16 @@ static const struct option_row rows[] = {
          "for each thread, in the order of time",
      FIELD(struct arguments, options.threads)},
     {0, "max-depth", "N", .fallback = "2048",
-     .help = "folded, pprof, speedscope: show at most N frames of a stack, half of them "
+     .help = "folded, pprof, speedscope, otlp: show at most N frames of a stack, half of them "
              "outermost, half innermost; 0 is no limit",
      .take = take_depth},
     {0, "image", "FILE",
-     .help = "bolt, llvm-profgen: for this program or library, of the build that was recorded "
-             "(default: the main program)",
+     .help = "formats for optimizers and linkers: for this program or library, of the build that "
+             "was recorded (default: the main program)",
      FIELD(struct arguments, options.image)},
     {0, "metric", "NAME",
      .help =
-         "folded, callgrind: this metric instead of the first; pprof, speedscope, firefox: "
+         "folded, callgrind: this metric instead of the first; pprof, speedscope, firefox, otlp: "
          "all of them, this one first",
      FIELD(struct arguments, metric), .word = metric_word},
     {0, "observation", "NAME",
@@ -254,7 +253,7 @@ static bool export_of_all(const struct arguments *a, struct profile *p, struct e
 int command_export(int argc, char **argv)
 {
     struct err e = {0};
-    struct arguments a = {.input = PROFILE_DEFAULT, .options.max_depth = DEFAULT_MAX_DEPTH};
+    struct arguments a = {.input = PROFILE_DEFAULT, .options.max_depth = EXPORT_DEFAULT_MAX_DEPTH};
     int first, status;
     if (!options_take(&options, argc, argv, &a, &first, &status))
         return status;

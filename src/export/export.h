@@ -14,6 +14,8 @@
 #include "profile/profile.h"
 #include "symbols/symbols.h"
 
+enum { EXPORT_DEFAULT_MAX_DEPTH = 2048 };
+
 struct export_options {
     /* folded: the first frame is NAME-PID/TID, not the process's name; speedscope: each thread is a
      * profile */
@@ -46,16 +48,29 @@ enum export_kind { EXPORT_OF_ALL, EXPORT_OF_IMAGE };
  *                   as callgrind_annotate and KCachegrind do
  *     speedscope    speedscope's JSON, as speedscope.app does
  *     firefox       the Firefox Profiler's processed profile, as profiler.firefox.com does
+ *     otlp          OpenTelemetry's profiles signal, as collectors do
  *     bolt          branches and fall-throughs, pre-aggregated, as llvm-bolt -pa does
- *     llvm-profgen  ranges and branches, unsymbolized, as llvm-profgen does */
+ *     llvm-profgen  ranges and branches, unsymbolized, as llvm-profgen does
+ *     llvm-sample   counts of source lines, as clang -fprofile-sample-use does
+ *     autofdo       the same, as gcc -fauto-profile does
+ *     propeller     blocks of functions in clusters, as clang -fbasic-block-sections does
+ *     order         functions in the order of their calls, by symbol, as lld's
+ *                   --symbol-ordering-file does
+ *     order-sections  the same by section, as gold's --section-ordering-file does */
 #define EXPORT_FORMATS(X)                                                                          \
     X(pprof, "pprof", "penumbra.pb.gz", PROFILE_SHARED, EXPORT_OF_ALL)                             \
     X(folded, "folded", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_ALL)                               \
     X(callgrind, "callgrind", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_ALL)                         \
     X(speedscope, "speedscope", "penumbra.speedscope.json", PROFILE_SUMMED_BY_NAME, EXPORT_OF_ALL) \
     X(firefox, "firefox", "penumbra.firefox.json", PROFILE_APART, EXPORT_OF_ALL)                   \
+    X(otlp, "otlp", "penumbra.otlp.pb", PROFILE_APART, EXPORT_OF_ALL)                              \
     X(bolt, "bolt", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)                                 \
-    X(llvm_profgen, "llvm-profgen", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)
+    X(llvm_profgen, "llvm-profgen", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)                 \
+    X(llvm_sample, "llvm-sample", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)                   \
+    X(autofdo, "autofdo", "penumbra.afdo", PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)                \
+    X(propeller, "propeller", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)                       \
+    X(order, "order", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)                               \
+    X(order_sections, "order-sections", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)
 
 #define EXPORT_DECLARATION(function, name, binary_output, summing, kind)                           \
     export_function export_##function;

@@ -5,32 +5,19 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "export/list.h"
 #include "export/transfers_internal.h"
 #include "profile/paths.h"
 #include "sigsafe/tools.h"
 
 /* ---- the lists ---- */
 
-/* Room for one more. False without memory. */
-static bool reserve(void **list, uint32_t count, uint32_t *capacity, size_t each)
-{
-    if (count < *capacity)
-        return true;
-    uint32_t wanted = *capacity ? *capacity * 2 : 1024;
-    void *grown = wanted > *capacity ? realloc(*list, wanted * each) : NULL;
-    if (!grown)
-        return false;
-    *list = grown;
-    *capacity = wanted;
-    return true;
-}
-
 void transfers_branch(struct transfers *t, uint64_t from, uint64_t to, uint64_t count)
 {
     void *list = t->branches;
     if (!count)
         return;
-    if (!reserve(&list, t->branch_count, &t->branch_capacity, sizeof *t->branches)) {
+    if (!list_reserve(&list, t->branch_count, &t->branch_capacity, sizeof *t->branches)) {
         t->failed = true;
         return;
     }
@@ -43,7 +30,7 @@ void transfers_range(struct transfers *t, const struct transfer_range *range)
     void *list = t->ranges;
     if (!range->count)
         return;
-    if (!reserve(&list, t->range_count, &t->range_capacity, sizeof *t->ranges)) {
+    if (!list_reserve(&list, t->range_count, &t->range_capacity, sizeof *t->ranges)) {
         t->failed = true;
         return;
     }
@@ -51,27 +38,22 @@ void transfers_range(struct transfers *t, const struct transfer_range *range)
     t->ranges[t->range_count++] = *range;
 }
 
-static int compare(uint64_t a, uint64_t b)
-{
-    return a < b ? -1 : a > b;
-}
-
 static int compare_branches(const void *a, const void *b)
 {
     const struct transfer_branch *x = a, *y = b;
-    int order = compare(x->from, y->from);
-    return order ? order : compare(x->to, y->to);
+    int order = list_compare(x->from, y->from);
+    return order ? order : list_compare(x->to, y->to);
 }
 
 static int compare_ranges(const void *a, const void *b)
 {
     const struct transfer_range *x = a, *y = b;
-    int order = compare(x->start, y->start);
+    int order = list_compare(x->start, y->start);
     if (!order)
-        order = compare(x->last, y->last);
+        order = list_compare(x->last, y->last);
     if (!order)
-        order = compare(x->entry, y->entry);
-    return order ? order : compare(x->before, y->before);
+        order = list_compare(x->entry, y->entry);
+    return order ? order : list_compare(x->before, y->before);
 }
 
 static void settle(struct transfers *t)
@@ -153,6 +135,11 @@ static bool has_blocks(const struct profile *p)
     return observed_code(p) && observed_code(p)->block_count;
 }
 
+bool transfers_known(const struct profile *p, bool blocks)
+{
+    return has_edges(p) || has_paths(p) || (blocks && has_blocks(p));
+}
+
 static bool refuse(const struct profile *p, struct err *e)
 {
     const struct profile_counts *c = observed_code(p);
@@ -195,6 +182,28 @@ void transfers_fini(struct transfers *t)
     free(t->branches);
     free(t->ranges);
     *t = (struct transfers){ 0 };
+}
+
+uint64_t transfers_behind_stub(const struct transfers *t, const struct binary *b, uint64_t stub)
+{
+    enum { STUB_BYTES = 16 };
+    uint32_t low = 0, high = t->branch_count;
+    if (!code_stub(b->code, stub))
+        return stub;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (t->branches[middle].from < stub)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    /* until it is bound, it goes on within itself, to the loader */
+    const struct transfer_branch *best = NULL;
+    for (; low < t->branch_count && t->branches[low].from - stub < STUB_BYTES; low++)
+        if (t->branches[low].to - stub >= STUB_BYTES &&
+            (!best || t->branches[low].count > best->count))
+            best = &t->branches[low];
+    return best ? best->to : stub;
 }
 
 void transfers_remark(const struct transfers *t, const struct binary *b, struct buf *remarks)

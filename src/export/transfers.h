@@ -46,10 +46,15 @@ struct transfers {
     bool failed;     /* no memory */
 };
 
-/* Errors say which recording to make, if the profile has nothing that transfers follow from.
+/* Whether the profile has something that transfers follow from.
  * blocks: counts of blocks will do. */
+bool transfers_known(const struct profile *p, bool blocks);
+/* Errors say which recording to make, if nothing is known. */
 bool transfers_find(struct transfers *t, const struct binary *b, bool blocks, struct err *e);
 void transfers_fini(struct transfers *t);
+
+/* Where the linkage stub at an address leads to, as was observed; what is no stub is itself. */
+uint64_t transfers_behind_stub(const struct transfers *t, const struct binary *b, uint64_t stub);
 
 /* Sentences on what is in no list, one a line. */
 void transfers_remark(const struct transfers *t, const struct binary *b, struct buf *remarks);

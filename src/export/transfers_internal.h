@@ -1,4 +1,5 @@
-/* How each source fills the lists of transfers: for transfers*.c only.
+/* How each source fills the lists of transfers, and what instructions do: for transfers*.c and
+ * source*.c only.
  *
  * Context: ordinary code. Ownership: none. */
 #ifndef PENUMBRA_EXPORT_TRANSFERS_INTERNAL_H

@@ -5,36 +5,9 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 
-sys.path.insert(0, os.environ["HARNESS"])
-from harness import PENUMBRA, Recording, expect, main, run, target  # noqa: E402
-
-N = 4000
-LLVM = "/usr/lib/llvm-19/bin"  # Debian's links of BOLT in /usr/bin misbehave
-EDGES = ("--exact", "--tool", "edges")
-
-
-def reader(name):
-    path = os.path.join(LLVM, name)
-    if not os.path.exists(path):
-        print(f"SKIP: no {path}: `make deps-optimize` installs it")
-        sys.exit(77)
-    return path
-
-
-def record(kind, options=EDGES, *more):
-    return Recording([target("optimize_" + kind), str(N), *more], options)
-
-
-def export(recording, form, *options, status=0, says=None):
-    result = run([PENUMBRA, "export", "-f", form, *options, recording.file])
-    errors = result.stderr.decode()
-    expect(result.returncode == status, f"export -f {form} {options} ends with {result.returncode}: {errors}")
-    for words in (says,) if isinstance(says, str) else says or ():
-        expect(words in errors, f"{words!r} is not in {errors!r}")
-    return result.stdout.decode(), errors
+from common import EDGES, N, Recording, expect, export, functions, main, reader, record, run, target
 
 
 class Bolt:
@@ -73,17 +46,6 @@ class Profgen:
             out[tuple(int(a, 16) for a in at.split(mark))] = int(count)
         expect(len(out) == len(lines), "one place has two lines")
         return out
-
-
-def functions(path):
-    """{name: (start, end)} by nm."""
-    out = {}
-    for line in run(["nm", "-S", path]).stdout.decode().splitlines():
-        words = line.split()
-        if len(words) == 4 and words[2] in "tT":
-            start = int(words[0], 16)
-            out[words[3]] = (start, start + int(words[1], 16))
-    return out
 
 
 def is_known(bolt, of, times):

@@ -328,4 +328,5 @@ def main():
         check_go_base(program)
 
 
-main()
+if __name__ == "__main__":
+    main()

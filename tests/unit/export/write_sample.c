@@ -87,6 +87,7 @@ int main(int argc, char **argv)
     assert(argc == 3);
     struct profile *p = sample_build(argv[1]);
     write_format(p, argv[2], "folded.txt", export_folded, false);
+    write_format(p, argv[2], "otlp.pb", export_otlp, false);
     write_format(p, argv[2], "callgrind.out", export_callgrind, false);
     write_format(p, argv[2], "profile.pb.gz", export_pprof, false);
     write_format(p, argv[2], "speedscope.json", export_speedscope, false);

@@ -1,0 +1,104 @@
+/* The text form of LLVM's sample profiles (LLVM, llvm/ProfileData/SampleProfWriter.h), as
+ * `clang -fprofile-sample-use` and llvm-profdata read it:
+ *
+ *     FUNCTION:TOTAL:HEAD
+ *      LINE[.DISCRIMINATOR]: COUNT [CALLED:COUNT ...]
+ *      LINE[.DISCRIMINATOR]: INLINED:TOTAL
+ *       ...                                            one blank more
+ *
+ * LINE is counted from the function's declaration on. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "export/export.h"
+#include "export/list.h"
+#include "export/source_profile.h"
+
+static void put_place(struct buf *out, uint32_t depth, uint32_t line, uint32_t discriminator)
+{
+    for (uint32_t i = 0; i < depth; i++)
+        buf_put_u8(out, ' ');
+    buf_put_decimal(out, line);
+    if (discriminator)
+        buf_printf(out, ".%" PRIu32, discriminator);
+    buf_puts(out, ": ");
+}
+
+static void put_lines(struct buf *out, const struct source_profile *s, uint32_t function,
+                      uint32_t depth)
+{
+    uint32_t lines, targets;
+    const struct source_line *line = source_lines(s, function, &lines);
+    for (; lines--; line++) {
+        const struct source_target *target = source_targets(s, line->id, &targets);
+        put_place(out, depth, line->line, line->discriminator);
+        buf_put_decimal(out, line->count);
+        for (; targets--; target++)
+            buf_printf(out, " %s:%" PRIu64, source_name(s, target->name), target->count);
+        buf_put_u8(out, '\n');
+    }
+}
+
+/* As deep as calls are inlined into each other, which source_profile.c bounds. */
+static void put_body(struct buf *out, const struct source_profile *s, uint32_t function,
+                     uint32_t depth)
+{
+    uint32_t inlined;
+    put_lines(out, s, function, depth);
+    const struct source_function *f = source_inlined(s, function, &inlined);
+    for (; inlined--; f++) {
+        if (!f->total)
+            continue;
+        put_place(out, depth, f->line, f->discriminator);
+        buf_printf(out, "%s:%" PRIu64 "\n", source_name(s, f->name), f->total);
+        put_body(out, s, f->id, depth + 1);
+    }
+}
+
+static int compare_totals(const void *a, const void *b, void *context)
+{
+    const struct source_function *const *x = a, *const *y = b;
+    const struct source_profile *s = context;
+    int order = list_compare((*y)->total, (*x)->total);
+    return order ? order : strcmp(source_name(s, (*x)->name), source_name(s, (*y)->name));
+}
+
+static bool put_functions(struct buf *out, struct source_profile *s)
+{
+    uint32_t count;
+    const struct source_function *first = source_inlined(s, SOURCE_NONE, &count);
+    const struct source_function **order = calloc((size_t)count + 1, sizeof *order);
+    for (uint32_t i = 0; order && i < count; i++)
+        order[i] = &first[i];
+    if (order)
+        qsort_r(order, count, sizeof *order, compare_totals, s);
+    for (uint32_t i = 0; order && i < count; i++) {
+        buf_printf(out, "%s:%" PRIu64 ":%" PRIu64 "\n", source_name(s, order[i]->name),
+                   order[i]->total, order[i]->head);
+        put_body(out, s, order[i]->id, 1);
+    }
+    free(order);
+    return order && buf_ok(out);
+}
+
+bool export_llvm_sample(const struct profile *p, const struct symbols *symbols,
+                        const struct export_options *options, struct buf *out,
+                        struct export_result *result, struct err *e)
+{
+    struct binary b;
+    struct source_profile s;
+    (void)symbols;
+    *result = (struct export_result){ 0 };
+    if (!binary_open(&b, p, options->image, &result->remarks, e))
+        return false;
+    bool ok = source_profile_make(&s, &b, &result->remarks, e);
+    if (ok) {
+        ok = put_functions(out, &s) ||
+             err_set(e, ERR_INTERNAL, "writing for LLVM: out of memory");
+        result->samples = s.placed;
+        source_profile_remark(&s, p->images[b.image].path, &result->remarks);
+        source_profile_fini(&s);
+    }
+    binary_close(&b);
+    return ok;
+}
