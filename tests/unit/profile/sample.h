@@ -5,6 +5,7 @@
 #ifndef PENUMBRA_TESTS_SAMPLE_H
 #define PENUMBRA_TESTS_SAMPLE_H
 
+#include "../sanitized.h"
 #include "profile/paths.h"
 #include "profile/profile.h"
 #include "sigsafe/spool_paths.h"
@@ -13,6 +14,10 @@
 #include "sigsafe/spool_waste.h"
 #include "sigsafe/timeline.h"
 #include "sigsafe/tools.h"
+
+/* Under sanitizers damage is tried at one place in so many: the fuzzers of the same readers, which
+ * run under them, too, do the rest. */
+enum { SAMPLE_SPARSE = SANITIZED ? 5 : 1 };
 
 /* A profile with every field set to something, deterministic: `threads` threads whose trees have
  * about `nodes` nodes each. */

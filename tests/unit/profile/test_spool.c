@@ -452,7 +452,7 @@ static void test_contexts(void **state)
 static void test_scribbles(void **state)
 {
     (void)state;
-    enum { ITERATIONS = 1500 };
+    enum { ITERATIONS = 1500 / SAMPLE_SPARSE };
     struct spool original = sample_spool(512 * 1024, 60, 3);
     struct spool s = sample_spool_new(512 * 1024);
     uint64_t used = spool_header(&original)->next, seed = 11, damaged = 0;

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../sanitized.h"
 #include "make_profile.h"
 #include "profile/timeline.h"
 #include "report/expand.h"
@@ -326,7 +327,7 @@ static void images_add_up(void **state)
 static void a_million_levels(void **state)
 {
     (void)state;
-    enum { LEVELS = 1000000 };
+    enum { LEVELS = SANITIZED ? 100000 : 1000000 };
     struct profile *p = make_profile();
     make_deep_thread(p, 101, LEVELS, 1);
     struct fixture f = open_with(p, &(struct view_options){ 0 });

@@ -13,9 +13,7 @@
 
 #include <cmocka.h>
 
-#ifndef __has_feature /* gcc */
-#define __has_feature(x) 0
-#endif
+#include "../sanitized.h"
 
 enum { NODES = 30000, SPOOL_BYTES = 1 << 20, PAGE = 4096 };
 #define MS UINT64_C(1000000)
@@ -449,9 +447,8 @@ static uint64_t instructions(uint64_t ns, uint32_t node)
 static void cost(void **state)
 {
     (void)state;
-#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-    skip();
-#endif
+    if (SANITIZED)
+        skip();
     enum { STEPPED = 40 };
     uint64_t seed = 11, all = 0, most = 0;
     begin();
