@@ -308,9 +308,9 @@ static uint64_t flags_behind_blocks(uint64_t n)
 
 const struct function functions[] = {
     { "fibonacci", fibonacci, 20, 7 },
-    { "switches", switches, 40, 3 },
-    { "indirect calls", indirect_calls, 40, 4 },
-    { "sorts", sorts, 700, 25 },
+    { "switches", switches, 40, 1 },
+    { "indirect calls", indirect_calls, 40, 2 },
+    { "sorts", sorts, 700, 15 },
     { "prints", prints, 50, 2 },
     { "strings", strings, 20, 0 },
     { "string instructions", string_instructions, 400, 60 },

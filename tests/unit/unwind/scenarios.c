@@ -105,12 +105,12 @@ static int compare(const void *a, const void *b)
 
 static void sorting(void)
 {
-    int values[150];
-    for (int i = 0; i < 150; i++)
+    int values[80];
+    for (int i = 0; i < 80; i++)
         values[i] = i * 7919 % 1009;
-    qsort(values, 150, sizeof values[0], compare);
+    qsort(values, 80, sizeof values[0], compare);
     int key = 500;
-    sink += bsearch(&key, values, 150, sizeof values[0], compare) != NULL;
+    sink += bsearch(&key, values, 80, sizeof values[0], compare) != NULL;
 }
 
 static void formatting(void)
@@ -182,13 +182,13 @@ static void compression(void)
     unsigned long size = sizeof out, back = sizeof bytes;
     size_t position = 0;
     if (f.compress) {
-        f.compress(out, &size, bytes, 600);
+        f.compress(out, &size, bytes, 200);
         f.uncompress(bytes, &back, out, size);
     }
     if (f.crc)
         sink += (int)(f.crc(bytes, 777, 0) + (unsigned)f.crc64(bytes, 777, 0));
     if (f.lzma)
-        sink += f.lzma(0, 1, NULL, bytes, 300, out, &position, sizeof out);
+        sink += f.lzma(0, 1, NULL, bytes, 200, out, &position, sizeof out);
     if (f.sine)
         sink += (int)(f.sine(1e22) + f.power(1.0001, 12345.6));
 }
