@@ -551,12 +551,12 @@ static void case_run(const struct row *r, struct argument *a, const int *value, 
         printf("%s%s", i ? ", " : "", value_name(&a[i], value[i], name, sizeof name));
     printf("):");
     int status = run(r, a, value, count, 0xa5, &seen[0]);
-    run(r, a, value, count, 0x5a, &seen[1]);
     if (!seen[0].done) {
         printf(" ends %s %d\n", WIFSIGNALED(status) ? "by signal" : "with",
                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         return;
     }
+    run(r, a, value, count, 0x5a, &seen[1]);
     print_result(r, &seen[0]);
     for (int i = 0; i < count; i++)
         if (i + 1 == count || a[i + 1].kind != POINTER ||
