@@ -1,4 +1,4 @@
-/* usage: target env|spin|report|leak|search|load
+/* usage: target env|spin|brief|report|leak|search|load
  *        target exec|vfork|spawn|raw|system|fork PROGRAM [ARGUMENTS]
  * Compiled with a sanitizer by the test, which compares what the world sees. */
 #include <dlfcn.h>
@@ -47,11 +47,11 @@ static __attribute__((noinline)) void forget(void)
     lost = NULL;
 }
 
-static __attribute__((noinline)) int spin(void)
+static __attribute__((noinline)) int spin(int tenths)
 {
     volatile unsigned long n = 0;
     /* from here on: what was before may have taken longer */
-    clock_t end = clock() + CLOCKS_PER_SEC * 3 / 10;
+    clock_t end = clock() + CLOCKS_PER_SEC * tenths / 10;
     while (clock() < end)
         for (int i = 0; i < 1000; i++)
             n += (unsigned long)i;
@@ -61,7 +61,7 @@ static __attribute__((noinline)) int spin(void)
 
 static void *spin_too(void *argument)
 {
-    spin();
+    spin(3);
     return argument;
 }
 
@@ -76,7 +76,7 @@ static int search(void)
     for (int i = 0; i < 20; i++)
         printf("%d\n", look ? look() : -1);
     pthread_join(thread, NULL);
-    return spin();
+    return spin(3);
 }
 
 static int load(void)
@@ -119,7 +119,9 @@ int main(int argc, char **argv)
     if (argc > 2)
         return strcmp(way, "system") == 0 ? system(argv[2]) >> 8 : start(way, argv + 2);
     if (strcmp(way, "spin") == 0)
-        return spin();
+        return spin(3);
+    if (strcmp(way, "brief") == 0)
+        return spin(1);
     if (strcmp(way, "report") == 0)
         return report();
     if (strcmp(way, "search") == 0)

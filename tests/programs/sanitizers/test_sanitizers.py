@@ -184,7 +184,7 @@ def carriers():
         for options in (["--exact"], ["--exact", "--tool", "calls"], ["--carrier", "burst"],
                         ["--carrier", "shadow"], ["-e", "malloc"], ["-e", "lock-wait"],
                         ["-e", "write"]):
-            same([program, "spin"], options)
+            same([program, "brief"], options)
             same([program, "fork", program, "env"], options)
 
 

@@ -17,7 +17,7 @@
 
 #include "spin.h"
 
-enum { SIZE = 65536, BRIEF = 30000000, DISARMS = INT_MIN /* SS_AUTODISARM */ };
+enum { SIZE = 65536, BRIEF = 8000000, LONG = 30000000, DISARMS = INT_MIN /* SS_AUTODISARM */ };
 
 static unsigned char *memory; /* of the stack that is set */
 static sigjmp_buf back;
@@ -119,7 +119,7 @@ static void refused(void)
 /* Nothing may write to it, though a signal is pending when the handler returns. */
 static void on_read_only(int number)
 {
-    unsigned long rounds = BRIEF;
+    unsigned long rounds = LONG;
     (void)number;
     mprotect(memory, SIZE, PROT_READ);
     __asm__ volatile("1: decq %0; jnz 1b" : "+r"(rounds) : : "cc");

@@ -13,7 +13,7 @@ static unsigned char memory[BELOW + LARGEST];
 
 static void on_signal(int number)
 {
-    volatile unsigned long r = spin(200000000);
+    volatile unsigned long r = spin(60000000);
     (void)r;
     (void)number;
 }
@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     if (argc < 2 || sigaltstack(&stack, NULL) != 0)
         return 1;
     sigaction(SIGUSR1, &action, NULL);
-    volatile unsigned long r = spin(200000000);
+    volatile unsigned long r = spin(60000000);
     (void)r;
     if (stack.ss_size >= 4096) /* no handler can run on less where registers are large */
         raise(SIGUSR1);

@@ -66,7 +66,7 @@ __attribute__((noinline)) static void own_worker(int number, char *memory)
     void *own = stack_take(number, memory);
     stack_t now;
     for (int i = 0; i < ROUNDS; i++) {
-        r = r + spin(1000000);
+        r = r + spin(300000);
         call(SYS_tgkill, call(SYS_getpid, 0, 0, 0, 0), call(SYS_gettid, 0, 0, 0, 0), SIGUSR1, 0);
         replaced += call(SYS_sigaltstack, 0, (long)&now, 0, 0) != 0 || now.ss_sp != own;
     }
