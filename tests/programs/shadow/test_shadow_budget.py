@@ -91,20 +91,21 @@ def triggers():
 def goes_on():
     """Within a budget a shadow goes on until another one is due: here none is, for long. Not where
     its size is given."""
-    command, end = [target("shadow_steady"), "24000"], time.monotonic() + PATIENCE
+    end = time.monotonic() + PATIENCE
     options = ["--carrier", "shadow", "--tool", "count", "--budget", "0.2"]
 
-    def until_one(options, such, command=command):
+    def until_one(options, such, rounds):
         while True:
-            shadows = Recording(command, options).report["shadows"]
+            shadows = Recording([target("shadow_steady"), str(rounds)], options).report["shadows"]
             if such(shadows):
                 return shadows
             expect(time.monotonic() < end, f"{options}: {shadows}")
 
-    until_one(options, lambda shadows: shadows["instructions"] > shadows["started"] * 100_000_000)
     # It does what its program does, in whichever engine: all of it is one loop, of which a tenth is
     # observed.
-    shadows = until_one(options, lambda shadows: shadows["passed"] > 300_000_000)
+    shadows = until_one(options,
+                        lambda shadows: shadows["instructions"] > shadows["started"] * 100_000_000
+                        and shadows["passed"] > 300_000_000, 24000)
     expect(0 < shadows["instructions"] < shadows["passed"] / 2 and not shadows["ended"]["fault"],
            f"{shadows}")
     low, high = shadows["coverage_bounds"]
@@ -112,20 +113,20 @@ def goes_on():
            f"the rate is not used: {shadows}")
     # In stretches from the beginning.
     until_one(options[:5] + ["1"],
-              lambda shadows: 0 < shadows["instructions"] < 100_000_000 < shadows["passed"],
-              [target("shadow_steady"), "1000"])
+              lambda shadows: 0 < shadows["instructions"] < 100_000_000 < shadows["passed"], 1000)
     # ... and no longer: else it would go on for as long as its program.
-    shadows = until_one(options[:5] + ["50"], lambda shadows: shadows["completed"] > 0)
+    shadows = until_one(options[:5] + ["50"], lambda shadows: shadows["completed"] > 0, 12000)
     expect(shadows["instructions"] >= shadows["completed"] * 100_000_000, f"ended early: {shadows}")
     expect(shadows["completed"] < shadows["started"],
            f"the last one ended before there was another: {shadows}")
     # What ends with its program, as one of so many instructions must, has told what it did.
     cost = until_one(options[:4] + ["--load", "1", "--sample-size", "100G"],
-                     lambda shadows: shadows["instructions"] and not shadows["completed"])["cost"]
+                     lambda shadows: shadows["instructions"] and not shadows["completed"],
+                     3000)["cost"]
     expect(0 < cost["shadow_run_ns"] <= cost["shadow_cpu_ns"], f"{cost}")
     for more in (["--sample-size", "1M"], ["--load", "1"]):
         size = 1_000_000 if more[0] == "--sample-size" else 100_000_000
-        shadows = Recording(command, options + more).report["shadows"]
+        shadows = until_one(options + more, lambda shadows: shadows["started"], 12000)
         expect(shadows["instructions"] <= shadows["started"] * (size + MORE), f"{more}: {shadows}")
 
 
@@ -148,9 +149,9 @@ def large():
     size = 512 << 20
     until([target("shadow_large"), "600", "4"], lambda shadows: shadows["ended"]["memory"],
           "--sample-size", "10G")
-    report = until([target("shadow_large"), "8", "1000"],
+    report = until([target("shadow_large"), "8", "600"],
                    lambda shadows: shadows["completed"] or shadows["ended"]["memory"],
-                   "--sample-size", "1500M", "--load", "0.5")
+                   "--sample-size", "800M", "--load", "0.5")
     shadows = report["shadows"]
     expect(shadows["cost"]["shadow_faults"] > shadows["completed"] * size // 4096
            and not shadows["ended"]["memory"],
