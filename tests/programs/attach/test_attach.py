@@ -14,7 +14,7 @@ import time
 
 from harness import Failure, PENUMBRA, expect, main, run, target
 
-ATTACHES = int(os.environ.get("ATTACHES", "20"))
+ATTACHES = int(os.environ.get("ATTACHES", "10"))
 ROOT = os.geteuid() == 0
 WARM = 10  # rounds after which the runtime has all the buffers that it uses in turn
 
@@ -481,7 +481,7 @@ def test_killed_anywhere():
     """The collector is killed between any two steps of attaching and leaving: the thread in which it was
     at work goes on as if nothing had been."""
     environment = dict(os.environ, LD_PRELOAD=target("libattach-dies.so"))
-    step, at, ended = max(1, 340 // ATTACHES), 1, False
+    step, at, ended = max(1, 170 // ATTACHES), 1, False
     while not ended:
         with Program(target("attach-busy")) as program:
             environment["DIES_AT"] = str(at)

@@ -561,9 +561,9 @@ def source():
         for name in sorted(files):
             with open(os.path.join(folder, name), "rb") as f:
                 out += f.read()
-        if len(out) > 6 << 20:
+        if len(out) > 3 << 20:
             break
-    return out[:6 << 20]
+    return out[:3 << 20]
 
 
 def programs():
@@ -649,7 +649,7 @@ def kills():
     """SIGKILL to the program, to the collector, or to both, at random moments from before the first
     sample to long after it: if the program had begun, there is a file, and it is readable."""
     generator = random.Random(20051)
-    rounds = int(os.environ.get("KILL_ROUNDS", "50"))
+    rounds = int(os.environ.get("KILL_ROUNDS", "24"))
     with_samples = 0
     with tempfile.TemporaryDirectory() as folder:
         first = time_to_first_sample(os.path.join(folder, "first.pnb"))
