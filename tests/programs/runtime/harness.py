@@ -58,6 +58,10 @@ def run(command, **more):
 natives = {}
 
 
+def native_key(command, data=b""):
+    return tuple(command), data, tuple(os.environ.items())
+
+
 def at_a_rate(options):
     """Samples are counted on: what they cost on this machine must not make them fewer."""
     given = {"-F", "-c", "--budget", "--exact", "--carrier", "--tool"} & set(options)
@@ -73,7 +77,7 @@ class Recording:
         os.chmod(self.folder.name, 0o777)
         self.file = os.path.join(self.folder.name, "out.pnb")
         data = stdin or b""
-        key = (tuple(command), data, tuple(os.environ.items()))
+        key = native_key(command, data)
         known = key in natives
         self.native = natives.get(key) or run(command, input=data)
         rate = () if by_default else at_a_rate(options)

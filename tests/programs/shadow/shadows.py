@@ -4,7 +4,7 @@ import sys
 import time
 
 sys.path.insert(0, os.environ["HARNESS"])
-from harness import PATIENCE, Recording, expect  # noqa: E402
+from harness import PATIENCE, Recording, expect, native_key, natives, run  # noqa: E402
 
 TIMES = ("-F", "500")
 MORE = 1000  # instructions: a shadow ends with a block
@@ -37,6 +37,13 @@ def until(command, wanted, *options):
         if wanted(report["shadows"]):
             return report
         expect(time.monotonic() < end, f"{command} {options}: {report['shadows']}")
+
+
+def does_as(brief, *command):
+    """The command, of a program that prints the same however long it works, and however much: natively
+    it is executed briefly."""
+    natives.setdefault(native_key(command), run(brief))
+    return list(command)
 
 
 def instructions(report, name):

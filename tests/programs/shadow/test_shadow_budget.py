@@ -4,7 +4,7 @@ import platform
 import resource
 import time
 
-from shadows import MORE, SHADOW, expect, instructions, record, skip_test, until
+from shadows import MORE, SHADOW, does_as, expect, instructions, record, skip_test, until
 from harness import PATIENCE, Recording, main, run, target
 
 
@@ -27,8 +27,9 @@ def overdrawn():
     """Shadows of a program that writes to so much of its memory that copies use the budget up: they end, and the program goes on.
     How much that is depends on what a copy costs here. Those of a given size copy nothing themselves."""
     sizes, end = ["52", "72", "38", "100", "28", "140", "20"], time.monotonic() + PATIENCE
+    program = target("shadow_rewrites")
     for megabytes in itertools.cycle(sizes):
-        shadows = Recording([target("shadow_rewrites"), "2500", megabytes],
+        shadows = Recording(does_as([program, "1"], program, "2500", megabytes),
                             ["--carrier", "shadow", "--tool", "count", "--budget", "0.2",
                              "--sample-size", "100G"]).report["shadows"]
         if shadows["ended"]["budget"]:
@@ -147,9 +148,11 @@ def large():
     """A shadow that has changed too much memory ends; not one that has had as many page faults, but
     gives memory back."""
     size = 512 << 20
-    until([target("shadow_large"), "600", "4"], lambda shadows: shadows["ended"]["memory"],
+    program = target("shadow_large")
+    brief = [program, "1", "1"]
+    until(does_as(brief, program, "600", "4"), lambda shadows: shadows["ended"]["memory"],
           "--sample-size", "10G")
-    report = until([target("shadow_large"), "8", "600"],
+    report = until(does_as(brief, program, "8", "600"),
                    lambda shadows: shadows["completed"] or shadows["ended"]["memory"],
                    "--sample-size", "800M", "--load", "0.5")
     shadows = report["shadows"]
@@ -213,8 +216,9 @@ def common():
 def astray():
     """A shadow that waits for what comes to its program alone does not go on for as long as that."""
     end, ms = time.monotonic() + PATIENCE, 4000
+    program = target("shadow_astray")
     while True:
-        report = Recording([target("shadow_astray"), str(ms)],
+        report = Recording(does_as([program, "1"], program, str(ms)),
                            ["--carrier", "shadow", "--tool", "count", "--budget", "10"]).report
         shadows = report["shadows"]
         if shadows["ended"]["complete"]:
@@ -243,7 +247,9 @@ def phases():
 def copies():
     """What is copied after a fork is in the account, also if the program's own page faults all came
     at its start."""
-    report = until([target("shadow_rewrites"), "700"], lambda shadows: shadows["started"] >= 3,
+    program = target("shadow_rewrites")
+    brief = [program, "1"]
+    report = until(does_as(brief, program, "700"), lambda shadows: shadows["started"] >= 3,
                    "--budget", "50")
     shadows = report["shadows"]
     least = (shadows["started"] - 2) * (8 << 20) // 4096 // 2
@@ -251,14 +257,14 @@ def copies():
            f"{shadows['cow_faults']} copies, at least {least} wanted: {shadows}")
     # Without a budget too, and there they and the pauses take half of the program's time, but for
     # those of the last fork.
-    report = until([target("shadow_rewrites"), "2000"], lambda shadows: shadows["started"] >= 3)
+    report = until(does_as(brief, program, "2000"), lambda shadows: shadows["started"] >= 3)
     shadows, most = report["shadows"], 0.6 * report["cpu_ns"]
     least = shadows["cow_faults"] * 200 + shadows["cost"]["fork_ns"]
     expect(least < shadows["cost"]["program_ns"] < most,
            f"{most / 1e6:.0f} ms at the most: {shadows}")
     # Nor are copies taken for the program's own page faults where they come slowly, and the next
     # fork is sooner than the last one.
-    shadows = until([target("shadow_rewrites"), "4000", "64", "3000"],
+    shadows = until(does_as(brief, program, "4000", "64", "3000"),
                     lambda shadows: shadows["started"] >= 8)["shadows"]
     least = (shadows["started"] - 2) * (64 << 20) // 4096 // 8
     expect(shadows["cow_faults"] >= least,
