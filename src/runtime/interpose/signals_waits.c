@@ -83,13 +83,6 @@ EXPORT int sigsuspend(const sigset_t *mask)
     return WITH_MASK(mask, REAL(sigsuspend)(mask));
 }
 
-/* What interpose/syscall.S hands on: no point of cancellation. */
-long sigsuspend_by_number(long number, const sigset_t *mask, long size);
-long sigsuspend_by_number(long number, const sigset_t *mask, long size)
-{
-    return WITH_MASK(size == MASK_SIZE ? mask : NULL, (int)REAL(syscall)(number, mask, size));
-}
-
 /* The older ways to say it. libc's own do not call ours. */
 int __xpg_sigpause(int);
 int sigpause_plain(int) __asm__("sigpause");
@@ -170,7 +163,11 @@ EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int most, const stru
 
 /* ---- waits ---- */
 
+typedef int wait_function(const sigset_t *restrict, siginfo_t *restrict,
+                          const struct timespec *restrict);
+
 struct wait_time {
+    wait_function *call;
     const sigset_t *set;
     const struct timespec *limit;
     uint64_t until_ns; /* on the monotonic clock; 0: forever, or as the kernel says of `limit` */
@@ -232,7 +229,7 @@ static int wait_for_ours(struct wait_time *w, siginfo_t *info)
     pthread_cleanup_push(wait_end, w);
     for (;;) {
         held_release_as(number);
-        result = REAL(sigtimedwait)(w->set, info, w->limit);
+        result = w->call(w->set, info, w->limit);
         if (result != number || !handler_is_ours(info))
             break;
         wait_again(w);
@@ -241,18 +238,24 @@ static int wait_for_ours(struct wait_time *w, siginfo_t *info)
     return result;
 }
 
-EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
-                        const struct timespec *restrict limit)
+static int timed_wait(wait_function *call, const sigset_t *set, siginfo_t *info,
+                      const struct timespec *limit)
 {
     bool known;
     if (!has_ours(set, &known) || signals_yield_as())
-        return REAL(sigtimedwait)(set, info, limit);
-    struct wait_time w = {.set = set, .limit = limit};
+        return call(set, info, limit);
+    struct wait_time w = {.call = call, .set = set, .limit = limit};
     siginfo_t came;
     int result = wait_for_ours(&w, &came);
     if (result > 0 && !info_give(info, &came))
         return (int)call_failed(-EFAULT);
     return result;
+}
+
+EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
+                        const struct timespec *restrict limit)
+{
+    return timed_wait(&REAL(sigtimedwait), set, info, limit);
 }
 
 EXPORT int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
@@ -284,4 +287,63 @@ EXPORT int signalfd(int fd, const sigset_t *mask, int flags)
         signals_yield_begin();
     errno = error;
     return result;
+}
+
+/* ---- what interpose/syscall.S hands on: no points of cancellation ---- */
+
+long syscall_onward(long number, ...);
+
+static int wait_onward(const sigset_t *restrict set, siginfo_t *restrict info,
+                       const struct timespec *restrict limit)
+{
+    return (int)syscall_onward(SYS_rt_sigtimedwait, set, info, limit, (long)MASK_SIZE);
+}
+
+long sigtimedwait_by_number(long number, const sigset_t *set, siginfo_t *info,
+                            const struct timespec *limit, long size);
+long sigtimedwait_by_number(long number, const sigset_t *set, siginfo_t *info,
+                            const struct timespec *limit, long size)
+{
+    return size == MASK_SIZE ? timed_wait(wait_onward, set, info, limit)
+                             : syscall_onward(number, set, info, limit, size);
+}
+
+/* A mask and its size, as pselect6 is given them. */
+struct given_mask {
+    const sigset_t *mask;
+    long size;
+};
+
+/* NULL: there is none, or the kernel will refuse it. */
+static const sigset_t *mask_given(long number, const long *argument)
+{
+    enum { MASK_IS_MORE = 8 }; /* IORING_ENTER_EXT_ARG: it lies in a structure */
+    struct given_mask given = {NULL, 0};
+    switch (number) {
+    case SYS_rt_sigsuspend:
+        given = (struct given_mask){(const sigset_t *)argument[0], argument[1]};
+        break;
+    case SYS_ppoll:
+        given = (struct given_mask){(const sigset_t *)argument[3], argument[4]};
+        break;
+    case SYS_pselect6:
+        if (argument[5] && pointer_readable_as((const void *)argument[5], sizeof given))
+            given = *(const struct given_mask *)argument[5];
+        break;
+    case SYS_io_uring_enter:
+        if (argument[3] & MASK_IS_MORE)
+            break;
+        __attribute__((fallthrough));
+    default: /* epoll_pwait, epoll_pwait2 */
+        given = (struct given_mask){(const sigset_t *)argument[4], argument[5]};
+    }
+    return given.size == MASK_SIZE ? given.mask : NULL;
+}
+
+long masked_by_number(long number, long a, long b, long c, long d, long e, long f);
+long masked_by_number(long number, long a, long b, long c, long d, long e, long f)
+{
+    const long argument[] = {a, b, c, d, e, f};
+    return WITH_MASK(mask_given(number, argument),
+                     (int)syscall_onward(number, a, b, c, d, e, f));
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/interpose/syscall_layout.h"
 #include "runtime/trampoline/trampoline.h"
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
@@ -131,10 +132,24 @@ static int number_from_caller(uint64_t after, uint64_t rsp)
     return -1;
 }
 
+/* The number of a call by libc's syscall(), where interpose/syscall.S has left it; -1: it came
+ * another way. A sample may have replaced the return address meanwhile. */
+static int number_onward(uint64_t rsp)
+{
+    if (!readable(rsp - SYSCALL_CHECK, SYSCALL_CHECK + sizeof(uint64_t)))
+        return -1;
+    uint64_t number = *(const uint64_t *)(rsp - SYSCALL_NUMBER), back = *(const uint64_t *)rsp;
+    uint64_t marked = *(const uint64_t *)(rsp - SYSCALL_CHECK) ^ SYSCALL_MARK ^ number;
+    return marked == back || marked == trampoline_true_as(back) ? (int)number : -1;
+}
+
 /* The number of the system call before rip; -1: not known. The kernel overwrites it with the
  * result; it is told by the code:
  *
  *     b8 number             mov $number, %eax          most
+ *     0f 05                 syscall
+ *
+ *     4c 8b 4c 24 08        mov 8(%rsp), %r9           syscall()
  *     0f 05                 syscall
  *
  *     48 8b 44 24 XX        mov XX(%rsp), %rax         glibc from 2.41 on, in one thread; others
@@ -149,6 +164,7 @@ static int number_before(const greg_t *r)
     static const uint8_t cancellable[] = {0x4c, 0x8b, 0x44, 0x24, 0x08, 0x4c, 0x8b, 0x4c, 0x24,
                                           0x10, 0x4c, 0x89, 0x5c, 0x24, 0x08, 0x0f, 0x05};
     static const uint8_t from_stack[] = {0x48, 0x8b, 0x44, 0x24};
+    static const uint8_t by_number[] = {0x4c, 0x8b, 0x4c, 0x24, 0x08};
     uint64_t rip = (uint64_t)r[REG_RIP], rsp = (uint64_t)r[REG_RSP];
     const uint8_t *code = (const uint8_t *)rip - SYSCALL_BYTES - MOVE_BYTES;
     if (!readable((uint64_t)code, 8) || code[5] != 0x0f || code[6] != 0x05)
@@ -157,6 +173,8 @@ static int number_before(const greg_t *r)
         return code[1] | code[2] << 8 | code[3] << 16 | code[4] << 24;
     if (same(code, from_stack, sizeof from_stack))
         return *(const int *)(rsp + (uint64_t)(int8_t)code[4]);
+    if (same(code, by_number, sizeof by_number))
+        return number_onward(rsp);
     code = (const uint8_t *)rip - sizeof cancellable;
     if (readable((uint64_t)code, sizeof cancellable) && same(code, cancellable, sizeof cancellable))
         return number_from_caller(trampoline_true_as(*(const uint64_t *)rsp),
@@ -167,6 +185,7 @@ static int number_before(const greg_t *r)
 /* The mask that a waiting call sets for its time; NULL: none. */
 static const uint64_t *own_mask(int number, const greg_t *r)
 {
+    enum { WAITS = 1, MASK_IS_MORE = 8 }; /* IORING_ENTER_GETEVENTS, _EXT_ARG: in a structure */
     switch (number) {
     case SYS_rt_sigsuspend:
         return (const uint64_t *)r[REG_RDI];
@@ -175,6 +194,8 @@ static const uint64_t *own_mask(int number, const greg_t *r)
     case SYS_epoll_pwait:
     case SYS_epoll_pwait2:
         return (const uint64_t *)r[REG_R8];
+    case SYS_io_uring_enter:
+        return (r[REG_R10] & (WAITS | MASK_IS_MORE)) == WAITS ? (const uint64_t *)r[REG_R8] : NULL;
     case SYS_pselect6:
         return r[REG_R9] ? *(const uint64_t *const *)r[REG_R9] : NULL;
     default:
@@ -204,7 +225,7 @@ void interrupted_repair_as(ucontext_t *u)
         return;
     int number = number_before(r);
     const uint64_t *mask = own_mask(number, r);
-    if (!mask)
+    if (!mask || !readable((uint64_t)mask, sizeof *mask))
         return;
     uint64_t pending = pending_now();
     /* Made again, the call at once finds the signal that its own mask lets through; one that is

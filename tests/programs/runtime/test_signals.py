@@ -33,9 +33,11 @@ def eintr():
 
 def interrupts():
     """A sample that is due while a signal ends a system call changes neither."""
-    for arguments in ([], [], ["1500", "stack"]):
-        r = Recording([target("interrupts"), *arguments], ("-F", "9973"))
-        expect(r.profiled.stdout == b"restarted 0 early 0\n", r.profiled.stdout.decode())
+    for how, options in (([], ()), ([], ()), (["stack"], ()), (["number"], ()), (["number"], ()),
+                         (["number"], ("--carrier", "burst"))):
+        r = Recording([target("interrupts"), "1500", *how], ("-F", "9973", *options))
+        expect(r.profiled.stdout == b"restarted 0 early 0 ended 0\n",
+               f"{how} {options}: {r.profiled.stdout.decode()}")
     expect(r.samples() > 100, f"only {r.samples()} samples")
 
 

@@ -1,8 +1,11 @@
-/* A handler without SA_RESTART ends a waiting read() with EINTR, and sigsuspend() and ppoll()
- * return only after a handler has run: also if a sample is due at that very moment. Prints how
- * often that was not so.
+/* A handler without SA_RESTART ends a waiting read() with EINTR. Calls with a mask of their own
+ * return only after a handler has run, and not for a signal that is ignored: also if a sample is
+ * due at that very moment. Prints how often that was not so.
  *
- * usage: interrupts ROUNDS [stack]     stack: not libc's calls, but ones whose number lies on the stack */
+ * usage: interrupts ROUNDS [stack | number]
+ *
+ *     stack     not libc's calls, but ones whose number lies on the stack
+ *     number    by syscall() */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <ucontext.h>
@@ -61,28 +66,90 @@ static void alarm_soon(void)
     setitimer(ITIMER_REAL, &soon, NULL);
 }
 
-static void wait_with(const sigset_t *mask, bool suspend, bool stack)
+/* ---- calls with a mask of their own ---- */
+
+enum { SUSPEND, PPOLL, PSELECT, EPOLL, EPOLL2, WAYS, MASK_SIZE = 8 };
+static int epoll;
+
+static long by_libc(int way, const sigset_t *mask, struct timespec *limit)
 {
-    struct timespec minute = {60, 0};
-    if (suspend && stack)
-        number_on_stack((long)mask, _NSIG / 8, 0, 0, 0, 0, SYS_rt_sigsuspend);
-    else if (stack)
-        number_on_stack(0, 0, (long)&minute, (long)mask, _NSIG / 8, 0, SYS_ppoll);
-    else if (suspend)
-        sigsuspend(mask);
-    else
-        ppoll(NULL, 0, &minute, mask);
+    struct epoll_event event;
+    switch (way) {
+    case SUSPEND: return sigsuspend(mask);
+    case PPOLL: return ppoll(NULL, 0, limit, mask);
+    case PSELECT: return pselect(0, NULL, NULL, NULL, limit, mask);
+    case EPOLL: return epoll_pwait(epoll, &event, 1, (int)limit->tv_sec * 1000, mask);
+    default: return epoll_pwait2(epoll, &event, 1, limit, mask);
+    }
+}
+
+static long by_stack(int way, const sigset_t *mask, struct timespec *limit)
+{
+    if (way == SUSPEND)
+        return number_on_stack((long)mask, MASK_SIZE, 0, 0, 0, 0, SYS_rt_sigsuspend);
+    return number_on_stack(0, 0, (long)limit, (long)mask, MASK_SIZE, 0, SYS_ppoll);
+}
+
+static long by_number(int way, const sigset_t *mask, struct timespec *limit)
+{
+    struct epoll_event event;
+    const struct {
+        const sigset_t *mask;
+        long size;
+    } given = {mask, MASK_SIZE};
+    switch (way) {
+    case SUSPEND: return syscall(SYS_rt_sigsuspend, mask, (long)MASK_SIZE);
+    case PPOLL: return syscall(SYS_ppoll, NULL, 0L, limit, mask, (long)MASK_SIZE);
+    case PSELECT: return syscall(SYS_pselect6, 0L, NULL, NULL, NULL, limit, &given);
+    case EPOLL:
+        return syscall(SYS_epoll_pwait, (long)epoll, &event, 1L, limit->tv_sec * 1000, mask,
+                       (long)MASK_SIZE);
+    default:
+        return syscall(SYS_epoll_pwait2, (long)epoll, &event, 1L, limit, mask, (long)MASK_SIZE);
+    }
+}
+
+static long (*wait_with)(int way, const sigset_t *mask, struct timespec *limit) = by_libc;
+
+static int early(int rounds, const sigset_t *without)
+{
+    int count = 0;
+    for (int i = 0; i < rounds; i++) {
+        struct timespec minute = {60, 0};
+        int before = caught;
+        alarm_soon();
+        wait_with(i % WAYS, without, &minute);
+        count += caught == before;
+        while (caught == before)
+            sigsuspend(without);
+    }
+    return count;
+}
+
+/* The signal is blocked and pending, is let through by the call's mask, and is gone then. */
+static int ignored(int rounds, const sigset_t *without)
+{
+    enum { EACH = 20 };
+    int count = 0;
+    for (int i = 0; i < rounds * EACH; i++) {
+        struct timespec none = {0, 0};
+        raise(SIGURG);
+        count += wait_with(PPOLL + i % (WAYS - PPOLL), without, &none) != 0;
+    }
+    return count;
 }
 
 int main(int argc, char **argv)
 {
-    int rounds = argc > 1 ? atoi(argv[1]) : 1500, early = 0;
-    bool stack = argc > 2;
+    int rounds = argc > 1 ? atoi(argv[1]) : 1500;
     sigset_t set, without;
     pthread_t thread;
     char byte;
     struct sigaction action = {.sa_sigaction = on_alarm, .sa_flags = SA_SIGINFO};
-    if (pipe(pipes) != 0)
+    if (argc > 2)
+        wait_with = argv[2][0] == 's' ? by_stack : by_number;
+    epoll = epoll_create1(0);
+    if (pipe(pipes) != 0 || epoll < 0)
         return 1;
     sigemptyset(&set);
     sigaddset(&set, SIGALRM);
@@ -95,15 +162,9 @@ int main(int argc, char **argv)
         (void)!read(pipes[0], &byte, 1);
         returned++;
     }
+    sigaddset(&set, SIGURG);
     pthread_sigmask(SIG_BLOCK, &set, &without);
-    for (int i = 0; i < rounds; i++) {
-        int before = caught;
-        alarm_soon();
-        wait_with(&without, i % 2, stack);
-        early += caught == before;
-        while (caught == before)
-            sigsuspend(&without);
-    }
-    printf("restarted %d early %d\n", restarting, early);
+    int first = early(rounds, &without), second = ignored(rounds, &without);
+    printf("restarted %d early %d ended %d\n", restarting, first, second);
     return 0;
 }

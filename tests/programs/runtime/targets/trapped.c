@@ -2,6 +2,7 @@
  * comes: it must come when, and as often as, without a profiler. Between sending and unblocking it
  * computes, so that samples are due. */
 #include <errno.h>
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -12,11 +13,14 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "spin.h"
 
+enum { MASK_SIZE = 8 };
 #define BIT(number) (1 << ((number) - 1))
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
@@ -156,6 +160,69 @@ static void take_epoll(void)
     printf("  epoll_pwait %d errno %d\n", result, errno);
     close(fd);
 }
+static void take_by_number(void)
+{
+    const struct timespec now = {0, 0};
+    siginfo_t info;
+    long first = syscall(SYS_rt_sigtimedwait, &trap, &info, &now, (long)MASK_SIZE);
+    long second = syscall(SYS_rt_sigtimedwait, &trap, NULL, &now, (long)MASK_SIZE);
+    printf("  rt_sigtimedwait %ld code %d %ld errno %d\n", first, info.si_code, second, errno);
+}
+static void wait_by_number(long number, long a, long b, long c, long d, long e, long f)
+{
+    errno = 0;
+    long result = syscall(number, a, b, c, d, e, f);
+    printf("  system call %ld: %ld errno %d\n", number, result, errno);
+}
+static void take_suspend_number(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    wait_by_number(SYS_rt_sigsuspend, (long)&none, MASK_SIZE, 0, 0, 0, 0);
+}
+static void take_ppoll_number(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    wait_by_number(SYS_ppoll, 0, 0, 0, (long)&none, MASK_SIZE, 0);
+}
+static void take_pselect_number(void)
+{
+    sigset_t none;
+    const struct {
+        const sigset_t *mask;
+        long size;
+    } given = {&none, MASK_SIZE};
+    sigemptyset(&none);
+    wait_by_number(SYS_pselect6, 0, 0, 0, 0, 0, (long)&given);
+}
+static void take_epoll_number(void)
+{
+    sigset_t none;
+    struct epoll_event event;
+    int fd = epoll_create1(0);
+    sigemptyset(&none);
+    wait_by_number(SYS_epoll_pwait, fd, (long)&event, 1, -1, (long)&none, MASK_SIZE);
+    close(fd);
+}
+static void take_epoll2_number(void)
+{
+    sigset_t none;
+    struct epoll_event event;
+    int fd = epoll_create1(0);
+    sigemptyset(&none);
+    wait_by_number(SYS_epoll_pwait2, fd, (long)&event, 1, 0, (long)&none, MASK_SIZE);
+    close(fd);
+}
+static void take_uring_number(void)
+{
+    struct io_uring_params parameters = {0};
+    sigset_t none;
+    int fd = (int)syscall(SYS_io_uring_setup, 1L, &parameters);
+    sigemptyset(&none);
+    wait_by_number(SYS_io_uring_enter, fd, 0, 1, IORING_ENTER_GETEVENTS, (long)&none, MASK_SIZE);
+    close(fd);
+}
 static void take_sigpause(void)
 {
     int result = sigpause(SIGTRAP);
@@ -167,9 +234,11 @@ static void take_ignore(void)
     sigaction(SIGTRAP, &ignore, &before);
     sigaction(SIGTRAP, &before, NULL);
 }
-static void (*const takes[])(void) = {take_sigwait,    take_sigwaitinfo, take_sigtimedwait,
-                                      take_sigsuspend, take_ppoll,       take_pselect,
-                                      take_epoll,      take_sigpause,    take_ignore};
+static void (*const takes[])(void) = {
+    take_sigwait,      take_sigwaitinfo,    take_sigtimedwait, take_sigsuspend,
+    take_ppoll,        take_pselect,        take_epoll,        take_by_number,
+    take_ppoll_number, take_suspend_number, take_pselect_number, take_epoll_number,
+    take_epoll2_number, take_uring_number,  take_sigpause,     take_ignore};
 enum { TAKES = sizeof takes / sizeof *takes };
 
 /* ---- threads: the signal is the process's, and one of them takes it ---- */
