@@ -272,8 +272,26 @@ void trampoline_count_gone_as(struct rt_thread *t, uint32_t frames, uint32_t lea
     }
     if (i < end && frame != t->frames && frame[-1].cfa == t->memo[i].cfa)
         i++; /* the same activation, now calling from elsewhere */
+    if (i == lead) /* another stack, or an unknown one: they may go on */
+        return;
     for (; i < end; i++)
         calls_count(&t->memo[i]);
+}
+
+/* The first frame of memo[1 .. lifted) that is left where the stack pointer becomes sp; `lifted`:
+ * none is. Frames on other stacks are left if one further out is on the stack of sp: they are a
+ * signal handler's. Else they are a coroutine's, which goes on. */
+static uint32_t first_left(const struct rt_thread *t, uint64_t sp)
+{
+    uint32_t first = t->trampoline.lifted;
+    for (uint32_t i = first; i-- > 1 && t->memo[i].cfa;) {
+        if (!same_stack(t, t->memo[i].cfa - 8, sp))
+            continue;
+        if (t->memo[i].cfa > sp)
+            return i + 1;
+        first = i;
+    }
+    return first;
 }
 
 void trampoline_leave(struct rt_thread *t, uint64_t sp)
@@ -282,11 +300,12 @@ void trampoline_leave(struct rt_thread *t, uint64_t sp)
         return;
     t->busy = 1;
     compiler_fence();
-    uint32_t i = t->trampoline.lifted;
-    if (i <= t->memo_depth && t->trampoline.tree == t->memo[0].node)
-        for (; i > 1 && t->memo[i - 1].cfa && t->memo[i - 1].cfa <= sp; i--)
-            calls_count(&t->memo[i - 1]);
-    t->trampoline.lifted = i > 1 ? i : 0;
+    uint32_t end = t->trampoline.lifted, first = 0;
+    if (end <= t->memo_depth && t->trampoline.tree == t->memo[0].node)
+        first = first_left(t, sp);
+    for (uint32_t i = first; first && i < end; i++)
+        calls_count(&t->memo[i]);
+    t->trampoline.lifted = first > 1 ? first : 0;
     compiler_fence();
     t->busy = 0;
 }

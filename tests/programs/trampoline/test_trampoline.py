@@ -289,6 +289,16 @@ def test_leave():
     expect_left("leave", ("outer", "jumper"))
 
 
+def test_suspended():
+    """What waits on another stack has not been left."""
+    for how in ("own", "swap", "jump"):
+        recording = Recording([target("suspended"), how], ("-F", "1999"))
+        found = [n for n in nodes(recording.report["tree"]) if n["name"].startswith("worker")]
+        expect(found, f"{how}: worker was never sampled")
+        calls = sum(n["calls"] for n in found)
+        expect(calls == 0, f"{how}: {calls} calls of a function that never returns")
+
+
 def test_thrown():
     expect_left("thrown", ("outer", "thrower"))
 
