@@ -1,5 +1,6 @@
 #include "runtime/self.h"
 
+#include <limits.h>
 #include <pthread.h>
 
 #include "runtime/trampoline/trampoline.h"
@@ -8,7 +9,8 @@
 #include "sigsafe/sys.h"
 
 static pthread_key_t key;
-static bool key_made;
+static bool key_made;    /* atomic; false again when the program has it */
+static uint32_t setting; /* atomic: threads that may be setting their value */
 static _Thread_local struct rt_thread *self __attribute__((tls_model("initial-exec")));
 static _Thread_local uint32_t generation __attribute__((tls_model("initial-exec")));
 
@@ -30,8 +32,43 @@ static void self_end(void *state)
 
 bool self_init(void)
 {
-    key_made = pthread_key_create(&key, self_end) == 0;
-    return key_made;
+    bool made = pthread_key_create(&key, self_end) == 0;
+    __atomic_store_n(&key_made, made, __ATOMIC_RELEASE);
+    return made;
+}
+
+/* Nobody sets a value when the number is the program's: either we see the thread that is about to,
+ * or it sees that there is no key. A fork child may wait for a thread that it does not have. */
+bool self_yield_key(void)
+{
+    enum { LOOKS = 1 << 20 };
+    if (!__atomic_exchange_n(&key_made, false, __ATOMIC_SEQ_CST))
+        return false;
+    for (uint32_t i = 0; __atomic_load_n(&setting, __ATOMIC_SEQ_CST); i++) {
+        __builtin_ia32_pause();
+        if (i == LOOKS) {
+            __atomic_store_n(&key_made, true, __ATOMIC_SEQ_CST);
+            return false;
+        }
+    }
+    trampoline_disable_as(TRAMPOLINE_KEYS);
+    return pthread_key_delete(key) == 0;
+}
+
+bool self_has_key(void)
+{
+    return __atomic_load_n(&key_made, __ATOMIC_RELAXED);
+}
+
+/* Below `most`. From then on self_get() knows the thread, and its end will be seen. */
+static void value_set(struct rt_thread *t, pthread_key_t most)
+{
+    __atomic_fetch_add(&setting, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&key_made, __ATOMIC_SEQ_CST) && key < most) {
+        pthread_setspecific(key, t);
+        t->trampoline.allowed = true;
+    }
+    __atomic_fetch_sub(&setting, 1, __ATOMIC_SEQ_CST);
 }
 
 /* A thread that was there before us armed itself in a handler, where it left no word here. */
@@ -50,18 +87,13 @@ void self_set_quiet(struct rt_thread *t)
     enum { KEYS_AT_HAND = 32 };
     self = t;
     generation = rt.generation;
-    if (!key_made || key >= KEYS_AT_HAND)
-        return;
-    pthread_setspecific(key, t);
-    t->trampoline.allowed = true;
+    value_set(t, KEYS_AT_HAND);
 }
 
 void self_set(struct rt_thread *t)
 {
     self = t;
     generation = rt.generation;
-    if (!t || !key_made)
-        return;
-    pthread_setspecific(key, t);
-    t->trampoline.allowed = true; /* from here on self_get() knows it */
+    if (t)
+        value_set(t, PTHREAD_KEYS_MAX);
 }

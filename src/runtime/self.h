@@ -9,6 +9,10 @@
 
 /* Once, in the constructor. False: no key left. */
 bool self_init(void);
+/* The program has all other keys and wants one more. True: ours is free. Ends of threads are found
+ * by thread_reap_as() then. */
+bool self_yield_key(void);
+bool self_has_key(void);
 struct rt_thread *self_get(void);
 void self_set(struct rt_thread *t);
 /* The same without a system call. */

@@ -141,7 +141,8 @@
     X(TRAMPOLINE_SANITIZER, "sanitizer", "a sanitizer looks at its callers")                       \
     X(TRAMPOLINE_WINE, "wine", "Wine walks its stacks")                                            \
     X(TRAMPOLINE_ATTACHED, "attached", "it ran already when the recording began")                  \
-    X(TRAMPOLINE_LOST, "lost", "the program switched or skipped too many stacks unseen")
+    X(TRAMPOLINE_LOST, "lost", "the program switched or skipped too many stacks unseen")           \
+    X(TRAMPOLINE_KEYS, "keys", "the program wanted all keys of thread-specific data for itself")
 
 /* Why a sequence of observed instructions did not reach the collector (tuples.h). */
 #define TUPLE_DROP_REASONS(X)                                                                      \

@@ -1,6 +1,7 @@
 /* Threads made by pthread_create and thrd_create are sampled from their first instruction on. */
 #include "runtime/thread.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <threads.h>
 
@@ -72,6 +73,8 @@ static struct rt_thread *thread_prepare(const pthread_attr_t *attributes, void *
     if (!rt_running_as() || !carrier_samples_as())
         return NULL;
     bool quiet = rt_quiet_as();
+    if (!quiet && !self_has_key())
+        thread_reap_as();
     struct rt_thread *t = quiet ? outside_prepare() : thread_make_as();
     if (!t && quiet)
         sandbox_left_out_as(1, 0);
@@ -89,6 +92,33 @@ static struct rt_thread *thread_prepare(const pthread_attr_t *attributes, void *
     t->begin.stack_size = size;
     return t;
 }
+
+/* ---- keys: the program can have them all ---- */
+
+EXPORT int pthread_key_create(pthread_key_t *key, void (*end)(void *))
+{
+    int result = REAL(pthread_key_create)(key, end);
+    if (result == EAGAIN && rt_profiled_as() && self_yield_key())
+        result = REAL(pthread_key_create)(key, end);
+    return result;
+}
+
+/* As libgcc and libstdc++ call it. */
+int __pthread_key_create(pthread_key_t *key, void (*end)(void *));
+EXPORT int __pthread_key_create(pthread_key_t *key, void (*end)(void *))
+{
+    return pthread_key_create(key, end);
+}
+
+EXPORT int tss_create(tss_t *key, tss_dtor_t end)
+{
+    int result = REAL(tss_create)(key, end);
+    if (result != thrd_success && rt_profiled_as() && self_yield_key())
+        result = REAL(tss_create)(key, end);
+    return result;
+}
+
+/* ---- threads ---- */
 
 EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
                           void *(*start)(void *), void *restrict argument)

@@ -425,6 +425,18 @@ def dropped_kernel():
         expect(len(report["threads"]) == 5, f"{event}: not five threads: {report['threads']}")
 
 
+def keys():
+    """The program can have all keys of thread-specific data; threads are sampled as before."""
+    for arguments, options in (([], ("-F", "9973")), (["tss"], ("-F", "9973")),
+                               ([], ("--carrier", "burst", "-F", "4999")), ([], ("--exact",))):
+        r = Recording([target("keys"), *arguments], options)
+        expect(r.native.stdout.startswith(b"keys 1024 one more 11 ended 40960 wrong 0"),
+               r.native.stdout.decode())
+        expect(len(r.report["threads"]) == 41, f"{options}: {len(r.report['threads'])} threads")
+        if not options[0].startswith("--"):
+            expect(r.total("key_worker") > 500, f"only {r.total('key_worker')} samples")
+
+
 def stray():
     """A process made by a raw clone that makes threads and enters a sandbox (Chromium's) is a child
     like those of fork from then on."""
