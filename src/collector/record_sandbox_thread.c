@@ -206,9 +206,10 @@ static bool events_open(struct sandbox_thread *t, const struct spool_config *c,
     return false;
 }
 
-static void left_out(struct spool_process *p)
+static void left_out(struct spool_process *p, enum left_reason why)
 {
     __atomic_fetch_add(&p->sandbox_threads, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&p->left_out[why], 1, __ATOMIC_RELAXED);
 }
 
 void sandbox_thread_refuse(struct spool_thread *record, struct spool_process *p, int error)
@@ -217,7 +218,7 @@ void sandbox_thread_refuse(struct spool_thread *record, struct spool_process *p,
     if (!__atomic_compare_exchange_n(&record->outside, &wanted, OUTSIDE_REFUSED, false,
                                      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         return;
-    left_out(p);
+    left_out(p, LEFT_REFUSED);
     if (!p->arm_error)
         p->arm_error = (uint32_t)error;
 }
@@ -327,5 +328,5 @@ void sandbox_thread_close(struct sandbox_thread *t, struct spool_process *p,
         return;
     before = __atomic_exchange_n(&t->record->outside, state, __ATOMIC_SEQ_CST);
     if (before == OUTSIDE_WANTED)
-        left_out(p);
+        left_out(p, LEFT_ENDED);
 }

@@ -33,8 +33,32 @@ static const struct figure_family begun_figures = {.rows = begun_rows,
                                                    .of = begun_of,
                                                    .make = begun_make};
 
+static const struct figure_row left_rows[] = {
+    FIGURE_ROW_MANY("sandbox", struct profile_left, left_out, LEFT_COUNT, profile_left_name,
+                    "threads and processes", "made in sandboxes and not observed, by reason"),
+};
+
+static void *left_of(const struct profile *p)
+{
+    for (unsigned i = 0; i < LEFT_COUNT; i++)
+        if (p->left.left_out[i])
+            return (void *)(uintptr_t)&p->left;
+    return NULL;
+}
+
+static void *left_make(struct profile *p)
+{
+    return &p->left;
+}
+
+static const struct figure_family left_figures = {.rows = left_rows,
+                                                  .count = sizeof left_rows / sizeof *left_rows,
+                                                  .of = left_of,
+                                                  .make = left_make};
+
 const struct figure_family *const figure_families[] = {&engine_figures, &value_figures,
-                                                       &shadow_figures, &begun_figures, NULL};
+                                                       &shadow_figures, &begun_figures,
+                                                       &left_figures,   NULL};
 
 uint64_t figure_merged(enum figure_how how, uint64_t a, uint64_t b)
 {

@@ -160,6 +160,11 @@ struct profile_begun {
     uint64_t ns; /* what they have cost besides what threads' own records say */
 };
 
+/* Of what was made in sandboxes and is not observed, by reason. */
+struct profile_left {
+    uint64_t left_out[LEFT_COUNT];
+};
+
 struct profile {
     /* What was recorded, and how. */
     char *command;
@@ -201,6 +206,7 @@ struct profile {
     /* of a part of the time (profile/timeline.h): where it begins; not in files */
     uint64_t kept_from_ns;
     struct profile_begun begun;
+    struct profile_left left;
 };
 
 /* Records of the list of observations; NULL: nothing ran under the engine, no values were sampled,
@@ -282,6 +288,8 @@ struct profile_left_out profile_left_out(const struct profile *p);
 /* Names and sentences of reasons.h, by enumerator; "?" out of range. */
 const char *profile_drop_name(unsigned drop);
 const char *profile_drop_sentence(unsigned drop);
+const char *profile_left_name(unsigned why);
+const char *profile_left_sentence(unsigned why);
 const char *profile_truncation_name(unsigned truncation);
 const char *profile_truncation_sentence(unsigned truncation);
 

@@ -477,6 +477,8 @@ static bool get_process(struct reader *r, const struct spool_process *s,
         to->sandbox_threads = __atomic_load_n(&s->sandbox_threads, __ATOMIC_RELAXED);
         to->sandbox_processes = __atomic_load_n(&s->sandbox_processes, __ATOMIC_RELAXED);
         to->sandbox_silenced = __atomic_load_n(&s->sandbox_silenced, __ATOMIC_RELAXED);
+        for (unsigned i = 0; i < LEFT_COUNT; i++)
+            r->p->left.left_out[i] += __atomic_load_n(&s->left_out[i], __ATOMIC_RELAXED);
     }
     r->tree_kind = (struct spool_tree_kind){.heap = profile_metric_of_heap(r->p) != UINT32_MAX,
                                             .peak_id = load(&s->heap.peak_id)};

@@ -326,6 +326,10 @@ void header_sandboxes(FILE *out, const struct profile *p, const struct report_st
                 "%-10s%s thread%s and %s process%s that were made there are not in this profile\n",
                 "", text_count(a, left.threads), left.threads == 1 ? "" : "s",
                 text_count(b, left.processes), left.processes == 1 ? "" : "es");
+    for (unsigned i = 0; i < LEFT_COUNT; i++)
+        if (p->left.left_out[i])
+            fprintf(out, "%-10s%8s %s\n", "", text_count(a, p->left.left_out[i]),
+                    profile_left_sentence(i));
 }
 
 struct lines {

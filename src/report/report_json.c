@@ -174,6 +174,12 @@ static void write_losses(struct json *j, const struct view *v)
     json_key(j, "percent_of_cpu");
     json_double(j, t.cpu_ns && !t.sandboxed ? 100 * spent / (double)t.cpu_ns : NAN);
     json_close(j, '}');
+    json_key(j, "left_out");
+    json_open(j, '{');
+    for (unsigned i = 0; i < LEFT_COUNT; i++)
+        if (p->left.left_out[i])
+            json_key_u64(j, profile_left_name(i), p->left.left_out[i]);
+    json_close(j, '}');
     write_lines(j, "notes", p->notes);
     write_lines(j, "warnings", symbols_warnings(v->symbols));
 }

@@ -233,13 +233,16 @@ void process_fork_parent(void)
 static void fork_child_quiet(struct rt_thread *t)
 {
     struct spool_process *parent = guest.process;
-    if (outside_may_as(t) && process_copy_as() && outside_fork_child(t))
+    enum left_reason why = outside_refuses_as(t);
+    if (why == LEFT_COUNT)
+        why = process_copy_as() ? outside_fork_child(t) : LEFT_ROOM;
+    if (why == LEFT_COUNT)
         return;
     if (guest.process != parent)
         __atomic_store_n(&guest.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
     guest.process = parent;
     rt.state = RT_PROFILED;
-    sandbox_left_out_as(0, 1);
+    sandbox_left_out_as(0, 1, why);
     signals_fork_child();
     if (sandbox_lets_close())
         trigger_abandon_all_as();

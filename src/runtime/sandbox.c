@@ -105,10 +105,11 @@ bool sandbox_is_there_as(void)
     return __atomic_load_n(&guest.spool.quiet, __ATOMIC_RELAXED) == QUIET;
 }
 
-void sandbox_left_out_as(uint32_t threads, uint32_t processes)
+void sandbox_left_out_as(uint32_t threads, uint32_t processes, enum left_reason why)
 {
     if (!rt_profiled_as())
         return;
     __atomic_fetch_add(&guest.process->sandbox_threads, threads, __ATOMIC_RELAXED);
     __atomic_fetch_add(&guest.process->sandbox_processes, processes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&guest.process->left_out[why], threads + processes, __ATOMIC_RELAXED);
 }

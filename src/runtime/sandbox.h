@@ -32,8 +32,8 @@ void sandbox_granted_as(void);
 bool sandbox_refused(void);
 /* One has begun that was not refused. */
 bool sandbox_is_there_as(void);
-/* What is made in a sandbox is not observed, but counted. */
-void sandbox_left_out_as(uint32_t threads, uint32_t processes);
+/* What is made in a sandbox and not observed is counted. */
+void sandbox_left_out_as(uint32_t threads, uint32_t processes, enum left_reason why);
 
 /* Around what looks at rt_quiet_as() and then makes system calls. Nests; in a thread with a state
  * (handlers) it returns what sandbox_out_as is to be told. */

@@ -89,12 +89,18 @@ static uint32_t state_of(const struct rt_thread *t)
     return record ? __atomic_load_n(&record->outside, __ATOMIC_SEQ_CST) : OUTSIDE_NONE;
 }
 
-bool outside_may_as(const struct rt_thread *maker)
+enum left_reason outside_refuses_as(const struct rt_thread *maker)
 {
-    return maker && sandbox_is_there_as() && takes_part() && !process_of_copy_as() && !is_deaf() &&
-           (maker->outside.may || trigger_is_armed_as(maker)) && !maker->filter.silenced &&
-           !maker->delivery.stopped && !maker->alternate.too_short &&
-           !(signals_yield_as() && maker->mask.trap_blocked) && sandbox_ends_anyway_as(maker);
+    if (!sandbox_is_there_as() || !takes_part())
+        return LEFT_CARRIER;
+    if (is_deaf())
+        return LEFT_COLLECTOR;
+    if (!maker || process_of_copy_as() ||
+        !(maker->outside.may || trigger_is_armed_as(maker)) || maker->filter.silenced ||
+        maker->delivery.stopped || maker->alternate.too_short ||
+        (signals_yield_as() && maker->mask.trap_blocked))
+        return LEFT_MAKER;
+    return sandbox_ends_anyway_as(maker) ? LEFT_COUNT : LEFT_DEADLY;
 }
 
 /* Of threads that have ended. */
@@ -115,13 +121,15 @@ static void states_take_back(void)
     __atomic_store_n(&taking, 0, __ATOMIC_RELEASE);
 }
 
-struct rt_thread *outside_prepare(void)
+struct rt_thread *outside_prepare(enum left_reason *why)
 {
     const struct rt_thread *maker = self_get();
-    if (!outside_may_as(maker))
+    *why = outside_refuses_as(maker);
+    if (*why != LEFT_COUNT)
         return NULL;
     states_take_back();
     struct rt_thread *t = thread_make_as();
+    *why = LEFT_ROOM;
     if (!t)
         return NULL;
     t->outside.may = true;
@@ -149,27 +157,26 @@ static bool want(struct rt_thread *t)
 }
 
 /* Who cannot be sampled keeps its state, on which the kernel may put its signals. */
-bool outside_begin(struct rt_thread *t)
+enum left_reason outside_begin(struct rt_thread *t)
 {
     int32_t tid = t->outside.may ? outside_number() : 0;
     if (!tid) {
         thread_free_as(t);
-        return false;
+        return LEFT_MAKER;
     }
     if (!thread_begin_numbered_as(t, tid))
-        return false;
+        return LEFT_ROOM;
     sandbox_filter_thread_begins(t);
     self_set_quiet(t);
     alternate_begin_as(t);
     trigger_outside_as(t, t->clock.multiple);
     /* Without a stack for signals a frame at the very end of the thread's own would end it. */
-    if (t->alternate.is_ours && want(t))
-        return true;
-    t->outside.may = false;
-    return false;
+    enum left_reason why = !t->alternate.is_ours ? LEFT_STACK : want(t) ? LEFT_COUNT : LEFT_FILTER;
+    t->outside.may = why == LEFT_COUNT;
+    return why;
 }
 
-bool outside_fork_child(struct rt_thread *t)
+enum left_reason outside_fork_child(struct rt_thread *t)
 {
     if (sandbox_lets_close())
         trigger_abandon_all_as();
@@ -178,9 +185,9 @@ bool outside_fork_child(struct rt_thread *t)
     t->outside.may = true;
     t->outside.endings = sandbox_endings_as();
     if (!thread_fork_child_numbered_as(t, guest.pid))
-        return false;
+        return LEFT_ROOM;
     trigger_outside_as(t, t->clock.multiple);
-    return want(t);
+    return want(t) ? LEFT_COUNT : LEFT_FILTER;
 }
 
 /* ---- no more samples ---- */

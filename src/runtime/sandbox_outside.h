@@ -2,7 +2,7 @@
  * sets it, from outside.
  *
  *     before the sandbox      states are mapped, for later
- *     pthread_create, fork    outside_may_as: who makes it is sampled, and so its filters let rt_sigreturn pass, and the new
+ *     pthread_create, fork    outside_refuses_as: who makes it is sampled, and so its filters let rt_sigreturn pass, and the new
  *                             one's, which are the same
  *     the new thread          slot and record, in memory that is there; its number from libc; `outside` in the record: WANTED
  *     the collector           looks for it (collector/record_sandbox.h), opens the event: SET. Reads its CPU time
@@ -39,15 +39,17 @@ struct rt_thread;
 void outside_reserve(void);
 void outside_announce(void);
 
-/* Whether threads and processes that this one makes in its sandbox can be sampled. */
-bool outside_may_as(const struct rt_thread *maker);
-/* The state of a thread that the calling one is about to make; NULL: it cannot be sampled. */
-struct rt_thread *outside_prepare(void);
-/* In the new thread. False: it cannot be sampled; a state that nobody could find has been given
- * back. */
-bool outside_begin(struct rt_thread *t);
+/* Why threads and processes that this one makes in its sandbox cannot be sampled; LEFT_COUNT: they
+ * can. */
+enum left_reason outside_refuses_as(const struct rt_thread *maker);
+/* The state of a thread that the calling one is about to make; NULL: it cannot be sampled, and *why
+ * says why. */
+struct rt_thread *outside_prepare(enum left_reason *why);
+/* In the new thread. LEFT_COUNT: it is to be sampled; else a state that nobody could find has been
+ * given back. */
+enum left_reason outside_begin(struct rt_thread *t);
 /* In a fork child, whose record there is, and which has no other thread. */
-bool outside_fork_child(struct rt_thread *t);
+enum left_reason outside_fork_child(struct rt_thread *t);
 
 /* No sample of the thread, which may be another one, is to come any more: the collector is asked
  * for that, unless it has not come to it yet. _await: until it has done so for the thread, NULL:

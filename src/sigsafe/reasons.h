@@ -65,6 +65,19 @@
     X(UNFOLLOWED_HIDDEN, "hidden", "started where the counters are not (another /dev/shm: --spool)") \
     X(UNFOLLOWED_CONFINED, "confined", "by children of vfork that had entered a sandbox")
 
+/* Why a thread or a process that was made in a sandbox, or executed there, is not observed. */
+#define LEFT_REASONS(X)                                                                            \
+    X(LEFT_CARRIER, "unsupported", "what is recorded, or how, cannot be begun from outside")       \
+    X(LEFT_MAKER, "maker", "whoever made it was not sampled")                                      \
+    X(LEFT_DEADLY, "deadly", "samples could become deadly there while the collector is stopped")   \
+    X(LEFT_COLLECTOR, "collector", "the collector did not answer")                                 \
+    X(LEFT_ROOM, "room", "more were made at once than there was memory for")                       \
+    X(LEFT_STACK, "stack", "the filter forbids sigaltstack, which samples need")                   \
+    X(LEFT_REFUSED, "refused", "the kernel does not let the collector set its trigger")            \
+    X(LEFT_ENDED, "ended", "it had ended before its trigger was set")                              \
+    X(LEFT_EXECUTED, "executed", "a program that was executed there")                              \
+    X(LEFT_FILTER, "filter", "another filter came while it began")
+
 /* How a shadow ended (docs/shadow.md). */
 #define END_REASONS(X)                                                                             \
     X(END_COMPLETE, "complete", "it ran all the instructions asked for")                           \
@@ -164,6 +177,7 @@
 #define REASON_ENUMERATOR(id, name, sentence) id,
 enum drop_reason { DROP_REASONS(REASON_ENUMERATOR) DROP_COUNT };
 enum trampoline_state { TRAMPOLINE_STATES(REASON_ENUMERATOR) TRAMPOLINE_STATE_COUNT };
+enum left_reason { LEFT_REASONS(REASON_ENUMERATOR) LEFT_COUNT };
 enum unfollowed { UNFOLLOWED_REASONS(REASON_ENUMERATOR) UNFOLLOWED_COUNT };
 enum truncation { TRUNC_NONE, TRUNCATION_REASONS(REASON_ENUMERATOR) TRUNC_COUNT };
 enum tuple_drop_reason { TUPLE_DROP_REASONS(REASON_ENUMERATOR) TUPLE_DROP_COUNT };

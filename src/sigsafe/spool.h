@@ -256,6 +256,7 @@ struct spool_process {
     uint64_t drops[DROP_COUNT];
     /* atomic adds: as DROP_FOREIGN, of the triggers after the first */
     uint64_t foreign[TRIGGERS_MAX - 1];
+    uint32_t left_out[LEFT_COUNT]; /* atomic: sandbox_threads and _processes, by reason */
     struct spool_heap heap;
 };
 

@@ -178,7 +178,7 @@ bool environment_follows(const char *file, bool search, struct environment_image
         return false;
     }
     if (rt_quiet_as()) {
-        sandbox_left_out_as(0, 1);
+        sandbox_left_out_as(0, 1, LEFT_EXECUTED);
         return false;
     }
     if (search && !pointer_string_readable_as(file))

@@ -28,8 +28,9 @@ static void thread_arm(struct rt_thread *t)
         return;
     }
     if (rt_quiet_as()) {
-        if (!outside_begin(t))
-            sandbox_left_out_as(1, 0);
+        enum left_reason why = outside_begin(t);
+        if (why != LEFT_COUNT)
+            sandbox_left_out_as(1, 0, why);
         return;
     }
     if (!thread_begin_as(t))
@@ -75,9 +76,10 @@ static struct rt_thread *thread_prepare(const pthread_attr_t *attributes, void *
     bool quiet = rt_quiet_as();
     if (!quiet && !self_has_key())
         thread_reap_as();
-    struct rt_thread *t = quiet ? outside_prepare() : thread_make_as();
+    enum left_reason why = LEFT_COUNT;
+    struct rt_thread *t = quiet ? outside_prepare(&why) : thread_make_as();
     if (!t && quiet)
-        sandbox_left_out_as(1, 0);
+        sandbox_left_out_as(1, 0, why);
     if (!t)
         return NULL;
     t->begin.start = start;

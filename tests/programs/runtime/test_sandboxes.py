@@ -137,7 +137,7 @@ def made():
 
 def made_is_sampled(r, threads, what, options):
     expect(not any("sandbox" in p for p in r.report["processes"]),
-           f"{what}: {r.report['processes']}")
+           f"{what}: {r.report['processes']}, because {r.report['left_out']}")
     expect(len(r.report["threads"]) == threads, f"{what}: {r.report['threads']}")
     expect(r.total("made_worker") > 0.5 * r.samples() > 100,
            f"{what}: {r.total('made_worker')} of {r.samples()}")
@@ -155,9 +155,13 @@ def made_is_left_alone():
         sandbox = r.report["processes"][0]["sandbox"]
         expect(sandbox == {"threads": 3, "processes": 0, "silenced": 1},
                f"silent {options}: {sandbox}")
+        expect(r.report["left_out"] == {"maker": 3}, f"silent: {r.report['left_out']}")
         r = Recording([target("sandbox_made"), "stackless"], options)
         sandbox = r.report["processes"][0]["sandbox"]
         expect(sandbox == {"threads": 3, "processes": 0}, f"stackless {options}: {sandbox}")
+        expect(r.report["left_out"] == {"stack": 3}, f"stackless: {r.report['left_out']}")
+        expect("3 the filter forbids sigaltstack" in
+               run([PENUMBRA, "report", r.file]).stdout.decode(), "no reason is given")
         r = Recording([target("sandbox_made"), "more"], options)
         sandbox = r.report["processes"][0]["sandbox"]
         expect(sandbox == {"threads": 0, "processes": 0, "silenced": 4},
