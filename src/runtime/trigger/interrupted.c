@@ -143,10 +143,22 @@ static int number_onward(uint64_t rsp)
     return marked == back || marked == trampoline_true_as(back) ? (int)number : -1;
 }
 
+/* That of an instruction mov $number, %eax; -1: it is another one. */
+static int number_loaded(const uint8_t *code)
+{
+    if (!readable((uint64_t)code, 8) || code[0] != 0xb8)
+        return -1;
+    return code[1] | code[2] << 8 | code[3] << 16 | code[4] << 24;
+}
+
 /* The number of the system call before rip; -1: not known. The kernel overwrites it with the
  * result; it is told by the code:
  *
  *     b8 number             mov $number, %eax          most
+ *     0f 05                 syscall
+ *
+ *     b8 number             mov $number, %eax          pselect, epoll_pwait, epoll_pwait2, in more
+ *     8b 7c 24 XX           mov XX(%rsp), %edi         than one thread
  *     0f 05                 syscall
  *
  *     4c 8b 4c 24 08        mov 8(%rsp), %r9           syscall()
@@ -165,12 +177,15 @@ static int number_before(const greg_t *r)
                                           0x10, 0x4c, 0x89, 0x5c, 0x24, 0x08, 0x0f, 0x05};
     static const uint8_t from_stack[] = {0x48, 0x8b, 0x44, 0x24};
     static const uint8_t by_number[] = {0x4c, 0x8b, 0x4c, 0x24, 0x08};
+    static const uint8_t first[] = {0x8b, 0x7c, 0x24};
     uint64_t rip = (uint64_t)r[REG_RIP], rsp = (uint64_t)r[REG_RSP];
     const uint8_t *code = (const uint8_t *)rip - SYSCALL_BYTES - MOVE_BYTES;
     if (!readable((uint64_t)code, 8) || code[5] != 0x0f || code[6] != 0x05)
         return -1;
     if (code[0] == 0xb8)
-        return code[1] | code[2] << 8 | code[3] << 16 | code[4] << 24;
+        return number_loaded(code);
+    if (same(code + 1, first, sizeof first))
+        return number_loaded(code + 1 - MOVE_BYTES);
     if (same(code, from_stack, sizeof from_stack))
         return *(const int *)(rsp + (uint64_t)(int8_t)code[4]);
     if (same(code, by_number, sizeof by_number))
