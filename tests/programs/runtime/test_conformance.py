@@ -79,7 +79,7 @@ def rows():
 def told(output):
     """The lines, without what a siginfo holds that could not be written: how much of it the kernel
     leaves is its affair."""
-    return [re.sub(r"^((?:syscall )?(?:rt_)?sig\w*wait\w*\(.* errno 14) 1:\S+", r"\1", line)
+    return [re.sub(r"^((?:syscall )?(?:rt_)?sig\w*wait\w*\(.* errno 14) [12]:\S+", r"\1", line)
             for line in output.decode().splitlines()]
 
 
