@@ -6,7 +6,7 @@ MESON = $(shell for m in meson /usr/bin/meson; do \
 	$$m --version >/dev/null 2>&1 && { echo $$m; break; }; done)
 PREFIX ?= /usr/local
 
-.PHONY: all build deps deps-check deps-bench deps-deb deps-soak deps-peers deps-optimize demo check check-peers check-releases bench soak dist deb tarball install clean help
+.PHONY: all build deps deps-check deps-bench deps-deb deps-soak deps-peers deps-optimize demo screenshots check check-peers check-releases bench soak dist deb tarball install clean help
 
 all: build
 
@@ -27,6 +27,11 @@ deps-bench:
 demo: deps
 	@$(MAKE) --no-print-directory build
 	@tools/demo $(BUILD)
+
+# The pictures of the page that the documents show: docs/images.
+screenshots: deps-check
+	@$(MAKE) --no-print-directory build
+	@tools/screenshots $(BUILD)
 
 check: deps-check
 	@tools/check
@@ -80,6 +85,7 @@ help:
 	@echo "make          build penumbra into $(BUILD)/"
 	@echo "make deps     install the Debian packages that building needs (apt-get, sudo)"
 	@echo "make demo     install, build, record xz at work, print the report"
+	@echo "make screenshots  the pictures of the page that the documents show, into docs/images/"
 	@echo "make check    install what the tests need, build with gcc and clang, run every test"
 	@echo "make bench    measure overhead and accuracy (an hour or more); writes docs/results/"
 	@echo "make check-releases  the same in chroots of other Debian releases, and the packages; as root"

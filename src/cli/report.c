@@ -21,7 +21,7 @@
 #include "report/table/view.h"
 #include "report/values.h"
 
-enum { TREE_DEPTH = 128, HTML_DEPTH = 1000, HTML_BLOCKS = 200, HTML_ROWS = 200, FLAT_LIMIT = 50 };
+enum { TREE_DEPTH = 128, HTML_BLOCKS = 200, HTML_ROWS = 200, FLAT_LIMIT = 50 };
 
 #define TABLE_BIT(id, name, ...) | UINT32_C(1) << (REPORT_VIEW_TABLE + TABLE_##id)
 static const uint32_t table_views_bits = 0 TOOLS_TABLE(TABLE_BIT);
@@ -76,6 +76,9 @@ static const struct option_row rows[] = {
      .help = "only this part of the time, in seconds since the start (2.5..4) or in percent "
              "(50%..100%), as exactly as docs/timeline.md says",
      FIELD(struct report_arguments, time)},
+    {0, "from", "TIME", .help = "only what is later: 2.5, 2.5s or 50%",
+     FIELD(struct report_arguments, from)},
+    {0, "to", "TIME", .help = "only what is earlier", FIELD(struct report_arguments, to)},
     {0, "versus", "NAME", .help = "compare with --phase: what this phase has more of, or less",
      FIELD(struct report_arguments, versus)},
     {0, "metric", "NAME",
@@ -158,6 +161,16 @@ static bool check_together(const struct report_arguments *a, struct err *e)
            err_set(e, ERR_USAGE, "--quick reads no source lines, so --lines cannot show any");
 }
 
+static bool take_range(struct report_arguments *a, struct err *e)
+{
+    if (!a->from && !a->to)
+        return true;
+    if (a->time)
+        return err_set(e, ERR_USAGE, "--time says both ends; give it without --from and --to");
+    a->time = a->range;
+    return time_range_join(a->range, a->from, a->to, e);
+}
+
 static bool take_arguments(struct report_arguments *a, int count, char **words, struct err *e)
 {
     if (count > 1)
@@ -167,7 +180,7 @@ static bool take_arguments(struct report_arguments *a, int count, char **words, 
     bool lines = a->view.lines || a->show & table_views_bits;
     a->symbols.detail = a->quick ? SYMBOLS_QUICK : lines ? SYMBOLS_LINES : SYMBOLS_FUNCTIONS;
     a->view.through = a->through;
-    return check_together(a, e);
+    return take_range(a, e) && check_together(a, e);
 }
 
 /* The profile, or one phase of it, with what is made of it. */
@@ -185,7 +198,7 @@ static bool has_table(const struct profile *p)
     return false;
 }
 
-/* A page says which threads' samples a node has. */
+/* A page says which threads' samples a node has, and when. */
 static enum profile_summing summing_for(const struct report_arguments *a)
 {
     if (a->phase || a->time || a->view.thread || a->view.process || a->view.rank ||
@@ -259,10 +272,10 @@ static bool make_json(struct buf *json, const struct view *v, const struct repor
 {
     struct report_json_options json_options = {
         .ci = a->ci,
-        .flat = a->json_flat && !a->html,
+        .tree = a->html ? JSON_TREE_OF_PAGE : a->json_flat ? JSON_TREE_FLAT : JSON_TREE_NESTED,
         .min = a->min < 0 ? (a->html ? 0.01 : 0) : a->min,
         .limit = a->limit < 0 ? 0 : (uint32_t)a->limit,
-        .depth = a->depth < 0 ? (a->html ? HTML_DEPTH : UINT32_MAX) : (uint32_t)a->depth,
+        .depth = a->depth < 0 ? UINT32_MAX : (uint32_t)a->depth,
         .blocks = a->html ? HTML_BLOCKS : 0,
         .timeline = a->show & report_view_bit(REPORT_VIEW_timeline),
         .tables = a->limit >= 0 ? (uint32_t)a->limit

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cli/time_range.h"
 #include "report/report.h"
 #include "sigsafe/tools.h"
 
@@ -52,7 +53,8 @@ struct report_arguments {
     const char *callers, *callees;
     const char *through[REPORT_THROUGH_MAX];
     const char *phase, *versus; /* NULL: not given */
-    const char *time;
+    const char *time, *from, *to;
+    char range[TIME_RANGE_SIZE]; /* `time`, where it is made of these two */
     const char *observation;
     struct view_options view;
     struct symbols_options symbols;

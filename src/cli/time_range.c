@@ -1,5 +1,6 @@
 #include "cli/time_range.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,4 +50,14 @@ bool time_range_keep(struct profile *p, const char *text, const char *metric, st
     if (ok && p->duration_ns && to > p->duration_ns)
         to = p->duration_ns;
     return ok && profile_keep_time(p, from, to, e);
+}
+
+bool time_range_join(char text[TIME_RANGE_SIZE], const char *from, const char *to, struct err *e)
+{
+    int length = snprintf(text, TIME_RANGE_SIZE, "%s..%s", from ? from : "", to ? to : "");
+    if ((from && strstr(from, "..")) || (to && strstr(to, "..")) || length >= TIME_RANGE_SIZE)
+        return err_set(e, ERR_USAGE,
+                       "--from and --to want a time each, such as 2.5, 2.5s or 50%%, not \"%s\"",
+                       to && (!from || !strstr(from, "..")) ? to : from);
+    return true;
 }

@@ -43,7 +43,8 @@ static bool read_known(struct decoder *d, const struct decode_watch *watch)
         bool needed = k->inseparable || k->type.flags & SECTION_REQUIRED;
         if (k->within && !container_find(&d->file, k->within, &outer))
             continue;
-        bool found = container_find(&d->file, k->type.number, &s) && !(d->sum && k->of_nodes);
+        bool passed_over = d->sum && !d->sum->shared && k->of_nodes;
+        bool found = !passed_over && container_find(&d->file, k->type.number, &s);
         if (!found && needed)
             return missing(d, k);
         if (found && !read_section(d, k, &s, watch))

@@ -250,7 +250,7 @@ struct profile *profile_read(const char *path, struct err *e);
 /* The same, but the trees of threads whose processes have the same name are added up, and timelines
  * are left out: the first of them has the sum. Threads with nameless generated code keep their
  * own trees, and so do those of names after the first 1,024. It takes a fraction of the memory.
- * PROFILE_SHARED: and each thread has its share of the sum. */
+ * PROFILE_SHARED: and each thread has its share of the sum and a timeline of the sum's nodes. */
 enum profile_summing { PROFILE_APART, PROFILE_SUMMED_BY_NAME, PROFILE_SHARED };
 struct profile *profile_read_summed(const char *path, enum profile_summing how, struct err *e);
 struct profile *profile_read_memory(const uint8_t *data, size_t size, const char *name,

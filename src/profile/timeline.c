@@ -104,27 +104,36 @@ static bool weights_good(const struct profile_thread *t, uint32_t metric, uint64
     return rest <= sum;
 }
 
-static bool moment_good(const struct profile *p, const struct profile_thread *t, uint32_t i)
+static bool moment_good(const struct profile *p, const struct profile_timeline *t, uint32_t nodes,
+                        uint32_t i)
 {
-    const struct profile_moment *m = &t->timeline->list[i];
+    const struct profile_moment *m = &t->list[i];
     return m->span <= m->bin && m->weight && m->metric < p->metric_count &&
-           (m->node < t->node_count || m->node == PROFILE_REST) &&
-           (uint64_t)m->bin + 1 <= UINT64_C(1) << (62 - t->timeline->shift) &&
+           (m->node < nodes || m->node == PROFILE_REST) &&
+           (uint64_t)m->bin + 1 <= UINT64_C(1) << (62 - t->shift) &&
            (!i || compare(m - 1, m) < 0);
 }
 _Static_assert(TIMELINE_SHIFT_MAX < 62, "a bin is that wide, and there is one");
+
+bool profile_timeline_formed(const struct profile *p, const struct profile_timeline *t,
+                             uint32_t nodes, const char **what)
+{
+    *what = "bins of 2^0 to 2^60 nanoseconds that begin within 2^62";
+    if (t->shift > TIMELINE_SHIFT_MAX || t->start_ns > UINT64_C(1) << 62)
+        return false;
+    *what = "moments in order, of nodes and metrics that there are, that begin in no bin before 0";
+    for (uint32_t i = 0; i < t->count; i++)
+        if (!moment_good(p, t, nodes, i))
+            return false;
+    return true;
+}
 
 bool profile_timeline_good(const struct profile *p, const struct profile_thread *t,
                            const char **what)
 {
     const struct profile_timeline *line = t->timeline;
-    *what = "bins of 2^0 to 2^60 nanoseconds that begin within 2^62";
-    if (line->shift > TIMELINE_SHIFT_MAX || line->start_ns > UINT64_C(1) << 62)
+    if (!profile_timeline_formed(p, line, t->node_count, what))
         return false;
-    *what = "moments in order, of nodes and metrics that there are, that begin in no bin before 0";
-    for (uint32_t i = 0; i < line->count; i++)
-        if (!moment_good(p, t, i))
-            return false;
     *what = "moments that have no more weight than their nodes";
     uint64_t *left = calloc((size_t)t->node_count + 1, sizeof *left);
     bool good = left != NULL, has[METRICS_MAX] = {false};

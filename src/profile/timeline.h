@@ -39,7 +39,11 @@ void profile_timeline_settle(struct profile_timeline *t);
 bool profile_timeline_join(struct profile_timeline **to, const struct profile_timeline *from,
                            const uint32_t *node_of);
 
-/* Whether the thread's timeline is as the format says: else *what is what was expected. */
+/* Whether its moments are in order, and of nodes and metrics that there are: else *what is what was
+ * expected. */
+bool profile_timeline_formed(const struct profile *p, const struct profile_timeline *t,
+                             uint32_t nodes, const char **what);
+/* And whether they have no more weight than the thread's nodes. */
 bool profile_timeline_good(const struct profile *p, const struct profile_thread *t,
                            const char **what);
 

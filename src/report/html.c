@@ -12,41 +12,19 @@
 #if PENUMBRA_HTML
 #include "report/html_page.h"
 
-/* Copies JSON while parsing it, without recursion: the nesting is in a buffer, one struct level
- * each. On the way,
- * - "<" in strings becomes \u003c, so that no "</script>" or "<!--" can end the page's data block;
- * - the members of "children" arrays at depth REPORT_HTML_DEPTH are left out, and summed up. */
+/* Copies JSON while parsing it, without recursion: what closes each level is in a buffer. "<" in
+ * strings becomes \u003c, so that no "</script>" or "<!--" can end the page's data block. */
 struct filter {
-    const char *json, *at, *end;
-    const char *run; /* bytes from here to `at` are still to be copied, unless skipping */
+    const char *at, *end;
+    const char *run; /* bytes from here to `at` are still to be copied */
     FILE *out;
-    struct buf levels;
-    uint32_t tree_depth;  /* "children" arrays open */
-    size_t skip_level;    /* level of the array that is being left out; 0: none */
-    double skipped_total; /* of the members of that array */
+    struct buf levels; /* ']' or '}' of each that is open */
     bool failed;
 };
 
-struct level {
-    char close;    /* ']' or '}' */
-    bool children; /* an array that is the value of "children" */
-    enum { KEY_OTHER, KEY_CHILDREN, KEY_TOTAL } key; /* an object's last key */
-};
-
-static struct level *level_top(struct filter *f)
-{
-    return f->levels.size ? (struct level *)(void *)(f->levels.data + f->levels.size) - 1 : NULL;
-}
-
-static size_t level_count(const struct filter *f)
-{
-    return f->levels.size / sizeof(struct level);
-}
-
 static void flush_run(struct filter *f)
 {
-    if (!f->skip_level)
-        fwrite(f->run, 1, (size_t)(f->at - f->run), f->out);
+    fwrite(f->run, 1, (size_t)(f->at - f->run), f->out);
     f->run = f->at;
 }
 
@@ -77,8 +55,7 @@ static bool copy_string(struct filter *f)
             return false;
         if (*f->at == '<') {
             flush_run(f);
-            if (!f->skip_level)
-                fputs("\\u003c", f->out);
+            fputs("\\u003c", f->out);
             f->run = f->at + 1;
         }
     }
@@ -91,81 +68,31 @@ static bool copy_plain(struct filter *f)
     const char *start = f->at;
     while (f->at < f->end && *f->at && strchr("+-.0123456789abcdefghijklmnopqrstuvwxyzE", *f->at))
         f->at++;
-    if (f->at == start)
-        return false;
-    /* A member of the array that is left out: an object one level inside it. */
-    const struct level *top = level_top(f);
-    if (f->skip_level && level_count(f) == f->skip_level + 1 && top->key == KEY_TOTAL) {
-        char number[64] = "";
-        size_t size = (size_t)(f->at - start);
-        memcpy(number, start, size < sizeof number - 1 ? size : sizeof number - 1);
-        f->skipped_total += strtod(number, NULL);
-    }
-    return true;
-}
-
-static bool open_level(struct filter *f, char close)
-{
-    struct level *parent = level_top(f);
-    struct level now = {.close = close};
-    now.children = close == ']' && parent && parent->key == KEY_CHILDREN;
-    f->at++;
-    buf_put(&f->levels, &now, sizeof now);
-    if (!buf_ok(&f->levels))
-        return false;
-    if (now.children && ++f->tree_depth == REPORT_HTML_DEPTH) {
-        flush_run(f);
-        f->skip_level = level_count(f);
-        f->skipped_total = 0;
-    }
-    return true;
-}
-
-static void close_level(struct filter *f)
-{
-    if (level_count(f) == f->skip_level) {
-        f->run = f->at;
-        f->skip_level = 0;
-        if (f->skipped_total > 0)
-            fprintf(f->out, "{\"name\":\"[deeper frames]\",\"self\":%.0f,\"total\":%.0f}",
-                    f->skipped_total, f->skipped_total);
-    }
-    f->tree_depth -= level_top(f)->children;
-    f->at++;
-    f->levels.size -= sizeof(struct level);
+    return f->at > start;
 }
 
 static bool copy_key(struct filter *f)
 {
     skip_blanks(f);
-    const char *start = f->at;
-    if (!copy_string(f))
-        return false;
-    size_t size = (size_t)(f->at - start);
-    struct level *top = level_top(f);
-    top->key = KEY_OTHER;
-    if (size == sizeof "\"children\"" - 1 && memcmp(start, "\"children\"", size) == 0)
-        top->key = KEY_CHILDREN;
-    if (size == sizeof "\"total\"" - 1 && memcmp(start, "\"total\"", size) == 0)
-        top->key = KEY_TOTAL;
-    return take(f, ':');
+    return copy_string(f) && take(f, ':');
 }
 
 /* Closes what ends here, then stops before the next value: true if there is one. */
 static bool next_value(struct filter *f)
 {
-    for (;;) {
-        struct level *top = level_top(f);
+    while (f->levels.size) {
+        char close = (char)f->levels.data[f->levels.size - 1];
         skip_blanks(f);
-        if (!top)
-            return false;
-        if (f->at < f->end && *f->at == top->close) {
-            close_level(f);
+        if (f->at < f->end && *f->at == close) {
+            f->at++;
+            f->levels.size--;
             continue;
         }
-        f->failed = f->failed || !take(f, ',') || (top->close == '}' && !copy_key(f));
+        f->failed = f->failed || !take(f, ',') || (close == '}' && !copy_key(f));
         return !f->failed;
     }
+    skip_blanks(f);
+    return false;
 }
 
 /* A value's first byte is next. For a container, true also if it is empty. */
@@ -180,8 +107,9 @@ static bool copy_value(struct filter *f)
             return copy_string(f);
         if (*f->at != '{' && *f->at != '[')
             return copy_plain(f);
-        char close = *f->at == '{' ? '}' : ']';
-        if (!open_level(f, close))
+        char close = *f->at++ == '{' ? '}' : ']';
+        buf_put_u8(&f->levels, (uint8_t)close);
+        if (!buf_ok(&f->levels))
             return false;
         skip_blanks(f);
         inner = f->at < f->end && *f->at != close;
@@ -193,7 +121,7 @@ static bool copy_value(struct filter *f)
 
 static bool copy_json(const char *json, size_t size, FILE *out, struct err *e)
 {
-    struct filter f = {.json = json, .at = json, .end = json + size, .run = json, .out = out};
+    struct filter f = {.at = json, .end = json + size, .run = json, .out = out};
     do {
         if (!copy_value(&f))
             f.failed = true;

@@ -12,11 +12,7 @@
 
 #include "base/err.h"
 
-/* Trees are cut at this depth, and what is below becomes one node "[deeper frames]": a browser lays
- * out each level, and nobody looks at more. */
-#define REPORT_HTML_DEPTH 500
-
-/* Writes the page for json, the bytes that `penumbra report --json` prints (docs/json.md), to out.
+/* Writes the page for json, an object or an array of them as docs/json.md has it of pages, to out.
  * title: plain text. Errors: json is not JSON (ERR_INTERNAL: it is our own), out cannot be written
  * (ERR_OUTPUT), or the page was left out of this build (ERR_USAGE). */
 bool report_html(const char *json, size_t json_size, const char *title, FILE *out, struct err *e);

@@ -54,7 +54,11 @@ struct value_reader;
 
 struct report_json_options {
     bool ci;
-    bool flat;      /* the tree as an array of nodes */
+    enum report_json_tree {
+        JSON_TREE_NESTED,
+        JSON_TREE_FLAT,    /* an array of nodes */
+        JSON_TREE_OF_PAGE, /* columns of numbers (report/page_tree.h), and when samples fell */
+    } tree;
     double min;     /* percent; 0: the whole tree and all functions */
     uint32_t limit; /* functions; 0: all */
     uint32_t depth; /* levels of the tree; UINT32_MAX: all */

@@ -12,8 +12,9 @@
 #include "report/annotate.h"
 #include "report/counted.h"
 #include "report/json.h"
-#include "report/json_shares.h"
 #include "report/loads.h"
+#include "report/page_times.h"
+#include "report/page_tree.h"
 #include "report/table/view.h"
 #include "report/timeline.h"
 #include "report/ranks.h"
@@ -417,8 +418,7 @@ static uint32_t walk_next(const struct view_tree *t, uint32_t node, bool descend
 }
 
 static void write_node(struct json *j, const struct view *v,
-                       const struct report_json_options *options, const struct json_shares *shares,
-                       uint32_t node)
+                       const struct report_json_options *options, uint32_t node)
 {
     const struct view_node *n = &v->tree.nodes[node];
     write_function(j, &v->functions[n->function]);
@@ -429,7 +429,6 @@ static void write_node(struct json *j, const struct view *v,
     write_weights(j, v, options->ci, n->self, n->total, n->calls);
     write_heap(j, v, n->weights);
     write_ranks(j, options->ranks, options->ranks ? &options->ranks->nodes[node] : NULL);
-    json_shares_write(j, shares, node);
 }
 
 static bool is_shown(const struct view_tree *t, uint32_t node, uint64_t min)
@@ -454,24 +453,30 @@ static bool is_within(const struct view *v, uint32_t node, const void *arg)
     return is_shown(&v->tree, node, limits->min) && v->tree.nodes[node].depth <= limits->depth;
 }
 
-static bool write_tree(struct json *j, const struct view *v,
-                       const struct report_json_options *options, uint64_t min, struct err *e)
+static bool write_page_tree(struct json *j, const struct view *v,
+                            const struct report_json_options *options, uint64_t min,
+                            struct err *e)
+{
+    const struct limits limits = { min, options->depth };
+    struct page_tree tree;
+    bool ok = page_tree_make(&tree, v, is_within, &limits);
+    if (ok)
+        page_tree_write(j, &tree);
+    ok = ok && page_times_write(j, &tree);
+    page_tree_free(&tree);
+    return ok || err_set(e, ERR_INTERNAL, "cannot write the page: out of memory");
+}
+
+static void write_nested(struct json *j, const struct view *v,
+                         const struct report_json_options *options, uint64_t min)
 {
     const struct view_tree *t = &v->tree;
-    const struct limits limits = { min, options->depth };
-    struct json_shares shares;
-    if (!json_shares_make(&shares, v, is_within, &limits))
-        return err_set(e, ERR_INTERNAL, "cannot write JSON: out of memory");
-    if (shares.count) {
-        json_key(j, "by_thread");
-        json_bool(j, true);
-    }
     json_key(j, "tree");
     for (uint32_t node = 0, up; node != VIEW_NONE;) {
         bool shown = is_shown(t, node, min), descend = shown && has_shown(t, node, options);
         if (shown) {
             json_open(j, '{');
-            write_node(j, v, options, &shares, node);
+            write_node(j, v, options, node);
             json_key(j, "children");
             json_open(j, '[');
         }
@@ -481,8 +486,6 @@ static bool write_tree(struct json *j, const struct view *v,
             json_close(j, '}');
         }
     }
-    json_shares_free(&shares);
-    return true;
 }
 
 /* The same nodes in the same order, each with its parent's place in the array. */
@@ -490,7 +493,6 @@ static bool write_nodes(struct json *j, const struct view *v,
                         const struct report_json_options *options, uint64_t min, struct err *e)
 {
     const struct view_tree *t = &v->tree;
-    static const struct json_shares none;
     uint32_t *places = calloc((size_t)t->count + 1, sizeof *places), count = 0;
     if (!places)
         return err_set(e, ERR_INTERNAL, "cannot write JSON: out of memory");
@@ -502,7 +504,7 @@ static bool write_nodes(struct json *j, const struct view *v,
             json_open(j, '{');
             json_key(j, "parent");
             json_i64(j, node ? (int64_t)places[t->nodes[node].parent] : -1);
-            write_node(j, v, options, &none, node);
+            write_node(j, v, options, node);
             json_close(j, '}');
             places[node] = count++;
         }
@@ -510,6 +512,17 @@ static bool write_nodes(struct json *j, const struct view *v,
     }
     json_close(j, ']');
     free(places);
+    return true;
+}
+
+static bool write_tree(struct json *j, const struct view *v,
+                       const struct report_json_options *options, uint64_t min, struct err *e)
+{
+    if (options->tree == JSON_TREE_OF_PAGE)
+        return write_page_tree(j, v, options, min, e);
+    if (options->tree == JSON_TREE_FLAT)
+        return write_nodes(j, v, options, min, e);
+    write_nested(j, v, options, min);
     return true;
 }
 
@@ -551,7 +564,7 @@ bool report_json(struct buf *out, const struct view *v,
         shadowed_json(&j, v);
     if (options->annotated_count)
         write_annotated(&j, options);
-    if (!(options->flat ? write_nodes : write_tree)(&j, v, options, min, e))
+    if (!write_tree(&j, v, options, min, e))
         return false;
     json_close(&j, '}');
     buf_put_u8(out, '\n');

@@ -282,8 +282,12 @@ static bool thread_add(struct builder *b, const struct profile_thread *thread)
         }
         node_add(&b->view->tree.nodes[map[i]], n, b->view->metric);
     }
-    bool ok = shares_add(b, (uint32_t)(thread - p->threads), map);
-    free(map);
+    uint32_t index = (uint32_t)(thread - p->threads);
+    bool ok = shares_add(b, index, map);
+    if (b->view->places)
+        b->view->places[index] = map;
+    else
+        free(map);
     return ok;
 }
 
@@ -335,6 +339,17 @@ static bool blocks_add(struct builder *b)
     return true;
 }
 
+static void by_thread_free(struct view *v)
+{
+    for (uint32_t i = 0; v->places && i < v->profile->thread_count; i++)
+        free(v->places[i]);
+    free(v->places);
+    free(v->shares);
+    v->places = NULL;
+    v->shares = NULL;
+    v->share_count = v->share_capacity = 0;
+}
+
 struct view *view_build(const struct profile *p, const struct symbols *s,
                         const struct view_options *options, struct err *e)
 {
@@ -354,15 +369,20 @@ struct view *view_build(const struct profile *p, const struct symbols *s,
     v->metric = metric;
     struct builder b = { .view = v, .options = options };
     bool ok = refine_threads(v, options, e);
+    if (options->by_thread)
+        v->places = calloc((size_t)p->thread_count + 1, sizeof *v->places);
     v->of_blocks = profile_is_of_blocks(p);
     if (ok && v->of_blocks && (options->thread || options->process))
         ok = err_set(e, ERR_USAGE, "blocks are counted for all threads and processes together, so "
                      "there is no view of some of them");
-    if (ok && (!root_add(&b) || !(v->of_blocks ? blocks_add(&b) : threads_add(&b))))
+    bool mapped = v->places || !options->by_thread;
+    if (ok && (!mapped || !root_add(&b) || !(v->of_blocks ? blocks_add(&b) : threads_add(&b))))
         ok = err_set(e, ERR_INTERNAL, "cannot build the report: out of memory");
     free(b.functions.slots);
     free(b.nodes.slots);
     ok = ok && refine_paths(v, options, e) && totals_compute(v, e);
+    if (options->image || options->through_count)
+        by_thread_free(v);
     if (ok)
         return v;
     view_free(v);
@@ -397,6 +417,6 @@ void view_free(struct view *v)
     free(v->functions);
     free(v->tree.nodes);
     free(v->threads_chosen);
-    free(v->shares);
+    by_thread_free(v);
     free(v);
 }

@@ -82,8 +82,10 @@ struct view {
     double effective;       /* samples as independent ones: weight squared / squares of weights */
     bool of_blocks;         /* samples are instructions, counted by block */
     bool *threads_chosen;   /* by index in profile.threads */
-    struct view_share *shares; /* by node, then by thread; only with view_options.by_thread */
+    /* Only with view_options.by_thread, and where no samples were left out: */
+    struct view_share *shares; /* by node, then by thread */
     size_t share_count, share_capacity;
+    uint32_t **places;         /* by thread, NULL without a tree: where its nodes are in `tree` */
 };
 
 /* Fails with ERR_USAGE if a filter matches nothing or a regular expression is wrong. */

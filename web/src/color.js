@@ -1,6 +1,18 @@
-// A hue for each image, a lightness for each name.
+// A color for each image, varied a little by name.
 
-const HUES = [210, 28, 145, 275, 185, 340, 55, 245, 95, 310];
+// Hue, saturation and lightness, for light pages and dark ones. They differ in lightness, too, so that eyes that miss
+// red, green or blue tell them apart (Machado, Oliveira and Fernandes 2009), and text on them is read.
+const COLORS = [
+  { light: [208, 65, 72], dark: [218, 60, 25] },
+  { light: [49, 68, 58], dark: [38, 60, 31] },
+  { light: [157, 68, 62], dark: [174, 53, 22] },
+  { light: [331, 39, 61], dark: [312, 48, 20] },
+  { light: [188, 68, 88], dark: [214, 60, 42] },
+  { light: [6, 60, 62], dark: [5, 42, 42] },
+  { light: [65, 68, 76], dark: [46, 47, 20] },
+  { light: [252, 68, 71], dark: [258, 59, 43] },
+];
+const VARIED = 2.5; // of lightness, up and down
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
@@ -14,26 +26,43 @@ export function onSchemeChange(then) {
   dark.addEventListener("change", then);
 }
 
+// From none (0) to most (1): lighter to darker, on dark pages the other way round.
+export function heat(share) {
+  const strength = Math.sqrt(share); // what is rare is seen, too
+  return dark.matches
+    ? `hsl(${(215 - 165 * strength).toFixed(0)} 65% ${(20 + 58 * strength).toFixed(1)}%)`
+    : `hsl(215 62% ${(90 - 64 * strength).toFixed(1)}%)`;
+}
+
 export class Palette {
   constructor() {
-    this.hues = new Map();
+    this.colors = new Map();
   }
 
-  // Those that have a hue keep it; the others get one while there are any.
+  // Those that have a color keep it; the others get one while there are any.
   add(images) {
     for (const image of images)
-      if (image !== "" && !this.hues.has(image) && this.hues.size < HUES.length)
-        this.hues.set(image, HUES[this.hues.size]);
+      if (image !== "" && !this.colors.has(image) && this.colors.size < COLORS.length)
+        this.colors.set(image, COLORS[this.colors.size]);
   }
 
-  // Gray for no image; a paler color by its name for one that is past the list of hues.
+  // Gray for no image, and for one that is past the list of colors.
+  #of(image) {
+    const gray = { light: [0, 0, image ? 78 : 86], dark: [0, 0, image ? 32 : 24] };
+    return (this.colors.get(image) ?? gray)[dark.matches ? "dark" : "light"];
+  }
+
   fill(image, name, dimmed) {
-    const vary = hash(name) * 10;
-    const hue = (this.hues.get(image) ?? hash(image) * 360) + (hash(`${name}/`) - 0.5) * 24;
-    const strong = dark.matches ? 42 : 62;
-    const saturation = !image ? 0 : dimmed ? 14 : this.hues.has(image) ? strong : strong / 2;
-    const lightness = dark.matches ? 34 + vary - (dimmed ? 8 : 0) : 72 + vary + (dimmed ? 6 : 0);
-    return `hsl(${hue.toFixed(0)} ${saturation}% ${lightness.toFixed(1)}%)`;
+    const [hue, saturation, lightness] = this.#of(image);
+    const varied = lightness + (hash(name) - 0.5) * 2 * VARIED;
+    if (!dimmed) return `hsl(${hue} ${saturation}% ${varied.toFixed(1)}%)`;
+    return `hsl(${hue} ${saturation / 5}% ${(dark.matches ? varied - 4 : varied + 6).toFixed(1)}%)`;
+  }
+
+  // The middle of an image's colors.
+  swatch(image) {
+    const [hue, saturation, lightness] = this.#of(image);
+    return `hsl(${hue} ${saturation}% ${lightness}%)`;
   }
 
   highlight() {

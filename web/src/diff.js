@@ -3,7 +3,7 @@
 
 import { DiffPalette, onSchemeChange } from "./color.js";
 import * as format from "./format.js";
-import { Graph } from "./graph.js";
+import { CopyButton, Graph } from "./graph.js";
 import { matcher } from "./model.js";
 
 const element = (id) => document.getElementById(id);
@@ -31,8 +31,8 @@ function changeOf({ before, difference, after }) {
   return after === 0 ? "gone" : `${signed((100 * difference) / before)}%`;
 }
 
-function node(row, value) {
-  return { name: row.name, label: LABELS[row.presence] + row.name, image: row.image, value, row, children: [], rest: { count: 0, value: 0 } };
+function node(row, key, value) {
+  return { key, name: row.name, label: LABELS[row.presence] + row.name, image: row.image, value, row, children: [], rest: { count: 0, value: 0 } };
 }
 
 // The tree of contexts as Graph draws it. Parents come before their children.
@@ -49,7 +49,7 @@ function treeOf(contexts, width) {
         parent.rest.value += values[i];
         return;
       }
-      nodes[i] = node(row, values[i]);
+      nodes[i] = node(row, i, values[i]);
       count++;
       if (parent !== null) parent.children.push(nodes[i]);
     });
@@ -86,7 +86,7 @@ function readState() {
     weight: hash.get("weight") in WEIGHTS ? hash.get("weight") : "self",
     shape: hash.get("shape") === "flame" ? "flame" : "icicle",
     search: hash.get("search") || "",
-    zoom: Number(hash.get("zoom")) || 0,
+    zoom: hash.get("zoom") || "",
   };
 }
 
@@ -126,12 +126,17 @@ export class DiffPage {
       palette: this.palette,
       words,
       events: {
-        onZoom: (id) => this.change({ zoom: id }),
+        onZoom: (path) => this.change({ zoom: path }),
         onSearch: (part, all) => (element("found").textContent = `${format.percent(part, all)} matched`),
-        onFrame: (text) => (element("detail").textContent = text),
+        onFrame: (text) => {
+          element("detail").textContent = text;
+          this.copy.show();
+        },
+        onChoose: () => {},
       },
     });
     element("graph").frames = () => this.graph.frames();
+    this.copy = new CopyButton(element("copy"), this.graph);
     this.#build();
     this.#listen();
     this.show();
@@ -157,7 +162,7 @@ export class DiffPage {
     if (normalize !== "total") fact("Total after", percent((100 * after.reduce((sum, run) => sum + run.scale, 0)) / after.length));
     fact("Functions changed", `${functions.filter((f) => f.self.significant || f.total.significant).length} beyond chance`);
     document.querySelector("[data-view]").parentElement.replaceWith(
-      choice("Width of frames", WIDTH_NAMES, "width", (width) => this.change({ width, zoom: 0 })),
+      choice("Width of frames", WIDTH_NAMES, "width", (width) => this.change({ width, zoom: "" })),
     );
     const table = element("functions");
     table.classList.remove("uncounted");
@@ -189,12 +194,12 @@ export class DiffPage {
 
   #listen() {
     for (const button of document.querySelectorAll("[data-shape]"))
-      button.addEventListener("click", () => this.change({ shape: button.dataset.shape, zoom: 0 }));
+      button.addEventListener("click", () => this.change({ shape: button.dataset.shape, zoom: "" }));
     element("search").addEventListener("input", (event) => {
       clearTimeout(this.typing);
       this.typing = setTimeout(() => this.change({ search: event.target.value }), TYPING_PAUSE);
     });
-    element("reset").addEventListener("click", () => this.change({ search: "", zoom: 0 }));
+    element("reset").addEventListener("click", () => this.change({ search: "", zoom: "" }));
     element("more").addEventListener("click", () => {
       this.rows = Infinity;
       this.#table();
@@ -217,7 +222,7 @@ export class DiffPage {
 
   change(changes) {
     Object.assign(this.state, changes);
-    const usual = { width: "both", weight: "self", shape: "icicle", search: "", zoom: 0 };
+    const usual = { width: "both", weight: "self", shape: "icicle", search: "", zoom: "" };
     const hash = new URLSearchParams(Object.entries(this.state).filter(([key, value]) => value !== usual[key]));
     const address = `#${hash}`;
     if (address !== (location.hash || "#")) history.pushState(null, "", address);

@@ -1,9 +1,20 @@
 // Numbers as people read them.
 
-const whole = new Intl.NumberFormat("en-US");
+const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const precise = new Intl.NumberFormat("en-US");
 
 export function count(n) {
   return whole.format(n);
+}
+
+// What need not be whole, as samples that are spread over time.
+export function rounded(n) {
+  return precise.format(Number(n.toPrecision(3)));
+}
+
+// A time since the recording began.
+export function seconds(ns) {
+  return `${Number((ns / 1e9).toFixed(ns < 10e9 ? 3 : 2))} s`;
 }
 
 export function percent(part, all) {
@@ -88,7 +99,7 @@ const CHEAP = 2;
 // costPerCall: as in the JSON, without an interval for calls from several places taken together.
 export function call(costPerCall, data) {
   const inUnits = (samples) =>
-    data.unit === "nanoseconds" ? cost(samples, data) : `${count(Number(samples.toPrecision(3)))} ${unit(data)}`;
+    data.unit === "nanoseconds" ? cost(samples, data) : `${rounded(samples)} ${unit(data)}`;
   if (data.exact) return { mean: inUnits(costPerCall.samples), interval: "" };
   const weight = Math.max(1, data.samples_all / data.effective_samples || 1);
   if (costPerCall.samples < CHEAP * weight) return { mean: `< ${inUnits(weight)}`, interval: "" };

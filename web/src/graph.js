@@ -6,12 +6,13 @@ import * as format from "./format.js";
 const CELL = 20;
 const SLIVER = 3; // pixels: frames narrower than that are drawn together
 const FONT = "12px ui-monospace, 'SF Mono', 'Cascadia Mono', 'Noto Sans Mono', 'DejaVu Sans Mono', monospace";
+const FOUND_INK = "#14181c";
 const TALLEST = 0.72; // of the window
 
 // The tree as frames with places: x0 and x1 between 0 and 1, parents before children, greatest children first. No
 // recursion: a stack may be as deep as the tree.
 function layout(root) {
-  const top = { data: root, parent: null, depth: 0, x0: 0, x1: 1, children: [], id: 0 };
+  const top = { data: root, parent: null, depth: 0, x0: 0, x1: 1, children: [] };
   const all = [top];
   const stack = [top];
   while (stack.length > 0) {
@@ -20,7 +21,7 @@ function layout(root) {
     const scale = frame.data.value > 0 ? (frame.x1 - frame.x0) / frame.data.value : 0;
     for (const data of [...frame.data.children].sort((a, b) => b.value - a.value)) {
       const width = data.value * scale;
-      const child = { data, parent: frame, depth: frame.depth + 1, x0: x, x1: x + width, children: [], id: all.length };
+      const child = { data, parent: frame, depth: frame.depth + 1, x0: x, x1: x + width, children: [] };
       x += width;
       frame.children.push(child);
       all.push(child);
@@ -36,9 +37,25 @@ function fitted(text, room) {
   return room < 3 ? "" : `${text.slice(0, room - 1)}…`;
 }
 
+// Copies the stack of the graph's frame, as Ctrl+C does there.
+export class CopyButton {
+  constructor(button, graph) {
+    this.button = button;
+    const label = button.textContent;
+    button.addEventListener("click", async () => {
+      button.textContent = (await graph.copy()) ? "Copied" : "Not copied";
+      setTimeout(() => (button.textContent = label), 1500);
+    });
+  }
+
+  show() {
+    this.button.hidden = false;
+  }
+}
+
 export class Graph {
   // host: the element to draw in. tip: the tooltip's element.
-  // events: onZoom(id), onSearch(samples, all), onFrame(text)
+  // events: onZoom(path), onSearch(samples, all), onFrame(text), onChoose(path)
   // words: describe(frame) and rows(frame), instead of those of a report; or nothing.
   // data: the report, set before anything is drawn.
   constructor({ host, tip, palette, events, words }) {
@@ -55,23 +72,70 @@ export class Graph {
     host.addEventListener("keydown", (event) => this.#key(event));
     host.addEventListener("focus", () => this.current && this.#mark(this.current));
     host.addEventListener("blur", () => this.#paint());
+    document.addEventListener("copy", (event) => this.#copy(event));
   }
 
-  // Draws root (model.js). icicle: the root on top.
-  draw(root, { icicle, bottomUp, zoom }) {
+  // Draws root (model.js). icicle: the root on top. zoom, frame: paths of what fills the width, and of what is chosen.
+  draw(root, { icicle, bottomUp, zoom, frame = "" }) {
     this.bottomUp = bottomUp;
     this.icicle = icicle;
     this.total = root.value;
     this.all = layout(root);
     this.top = this.all[0];
     this.deepest = this.all.reduce((most, frame) => Math.max(most, frame.depth), 0);
-    this.focus = this.all[zoom] || this.top;
-    this.current = this.focus;
+    this.focus = this.#at(zoom);
+    this.current = frame ? this.#at(frame) : this.focus;
+    this.chosen = frame ? this.current : null;
     this.hovered = null;
     this.#find();
     this.#resize();
     this.host.scrollTop = icicle ? 0 : this.host.scrollHeight;
-    this.#paint();
+    if (this.chosen) this.#mark(this.chosen);
+    else this.#paint();
+  }
+
+  // A frame's path: the keys from the root's child down to it. It is the same when the page is opened again.
+  #path(frame) {
+    const keys = [];
+    for (let at = frame; at.parent; at = at.parent) keys.push(at.data.key);
+    return keys.reverse().join(".");
+  }
+
+  // The frame with this path, or the last on the way to it that is there.
+  #at(path) {
+    let frame = this.top;
+    for (const key of path === "" ? [] : path.split(".")) {
+      const next = frame.children.find((child) => String(child.data.key) === key);
+      if (!next) break;
+      frame = next;
+    }
+    return frame;
+  }
+
+  // The names from the outermost frame to the chosen one, a line each.
+  stack() {
+    const names = [];
+    for (let at = this.current; at.parent; at = at.parent) names.push(at.data.name);
+    return (this.bottomUp ? names : names.reverse()).map((name) => `${name}\n`).join("");
+  }
+
+  // Resolves to whether that was done: a page that came from elsewhere, unencrypted, has no clipboard.
+  async copy() {
+    try {
+      await navigator.clipboard.writeText(this.stack());
+      return true;
+    } catch {
+      document.getSelection().removeAllRanges();
+      this.host.focus({ preventScroll: true });
+      return document.execCommand("copy");
+    }
+  }
+
+  // What is selected on the page is copied as ever.
+  #copy(event) {
+    if (document.activeElement !== this.host || String(document.getSelection()) !== "" || this.current === this.top) return;
+    event.clipboardData.setData("text/plain", this.stack());
+    event.preventDefault();
   }
 
   resize() {
@@ -86,10 +150,13 @@ export class Graph {
     this.#paint();
   }
 
-  // id: of a frame; 0: all of them.
-  zoom(id) {
-    this.focus = this.all[id] || this.top;
-    this.current = this.focus;
+  // Paths, as in draw().
+  zoom(zoom, frame = "") {
+    const focus = this.#at(zoom);
+    if (focus !== this.focus) this.current = focus;
+    this.focus = focus;
+    this.chosen = frame ? this.#at(frame) : null;
+    if (this.chosen) this.current = this.chosen;
     this.#paint();
   }
 
@@ -98,7 +165,8 @@ export class Graph {
     return this.shown.map(({ frame, count, x, y, width }) => {
       const box = this.canvas.getBoundingClientRect();
       const name = frame.data ? format.shortName(frame.data.name) : `(${count} frames)`;
-      return { name, id: frame.id ?? -1, x: box.x + x, y: box.y + y, width, height: CELL, matched: this.#isFound(frame) };
+      const path = frame.data ? this.#path(frame) : null;
+      return { name, path, x: box.x + x, y: box.y + y, width, height: CELL, matched: this.#isFound(frame) };
     });
   }
 
@@ -197,13 +265,14 @@ export class Graph {
       const { image, name, label: marked } = frame.data || {};
       const above = frame.depth < this.focus.depth;
       context.globalAlpha = above ? 0.55 : 1;
+      const dimmed = this.matches !== null;
       context.fillStyle =
-        !frame.data ? merged : found ? this.palette.highlight() : this.palette.fill(image, name, this.matches !== null, frame.data);
+        !frame.data ? merged : found ? this.palette.highlight() : this.palette.fill(image, name, dimmed, frame.data);
       context.fillRect(x, y, width, CELL);
       context.fillStyle = gap;
       context.fillRect(x + width - 0.6, y, 0.6, CELL);
       context.fillRect(x, y + CELL - 0.6, width, 0.6);
-      context.fillStyle = ink;
+      context.fillStyle = found ? FOUND_INK : ink;
       const text = frame.data ? format.shortName(marked ?? name) : `${format.count(count)} more`;
       const label = fitted(text, Math.floor((width - 8) / this.character));
       if (label) context.fillText(label, x + 4, y + CELL / 2);
@@ -218,7 +287,7 @@ export class Graph {
   }
 
   #outline(ink) {
-    const current = document.activeElement === this.host ? this.current : null;
+    const current = document.activeElement === this.host ? this.current : this.chosen;
     this.context.strokeStyle = ink;
     this.context.lineWidth = 1.4;
     for (const { frame, x, y, width } of this.shown)
@@ -226,7 +295,7 @@ export class Graph {
         this.context.strokeRect(x + 0.7, y + 0.7, Math.max(1, width - 1.4), CELL - 1.4);
   }
 
-  #at(event) {
+  #blockAt(event) {
     const box = this.canvas.getBoundingClientRect();
     const x = event.clientX - box.x;
     const y = event.clientY - box.y;
@@ -234,7 +303,7 @@ export class Graph {
   }
 
   #point(event) {
-    const block = event && this.#at(event);
+    const block = event && this.#blockAt(event);
     const frame = block ? block.frame : null;
     this.host.style.cursor = block ? "pointer" : "";
     this.tip.hidden = !block;
@@ -254,8 +323,12 @@ export class Graph {
 
   // A block of many zooms into what they are below.
   #click(event) {
-    const block = this.#at(event);
-    if (block) this.events.onZoom((block.frame.data ? block.frame : block.frame.parent).id);
+    const block = this.#blockAt(event);
+    if (!block) return;
+    const frame = block.frame.data ? block.frame : block.frame.parent;
+    this.current = frame;
+    this.events.onZoom(this.#path(frame));
+    this.events.onFrame(this.describe(frame));
   }
 
   describe(frame) {
@@ -317,6 +390,14 @@ export class Graph {
     this.events.onFrame(this.describe(frame));
   }
 
+  // As the keyboard does: it stays outlined.
+  #choose(frame) {
+    this.current = frame;
+    this.chosen = frame === this.top ? null : frame;
+    this.#mark(frame);
+    this.events.onChoose(this.#path(frame));
+  }
+
   #neighbor(step) {
     const row = (this.current.parent?.children || []).filter((frame) => this.#visible(frame));
     return row[row.indexOf(this.current) + step];
@@ -336,14 +417,13 @@ export class Graph {
     if (moves[event.key]) {
       event.preventDefault();
       const next = moves[event.key]();
-      if (next) this.current = next;
-      this.#mark(this.current);
+      this.#choose(next || this.current);
     } else if (event.key === "Enter") {
       event.preventDefault();
-      this.events.onZoom(this.current.id);
-      this.#mark(this.current);
+      this.events.onZoom(this.#path(this.current));
+      this.#choose(this.current);
     } else if (event.key === "Escape") {
-      this.events.onZoom(0);
+      this.events.onZoom("");
     }
   }
 }

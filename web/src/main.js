@@ -1,15 +1,16 @@
 // The page: reads the embedded profile, keeps the state that the address's hash shows
-// (#metric=NAME&view=bottom-up&shape=flame&search=...&zoom=ID&thread=N), and connects the parts. What one clicks can be
-// undone with the browser's Back.
+// (#metric=NAME&view=bottom-up&shape=flame&search=...&zoom=PATH&frame=PATH&thread=N&time=2.5..4&when=heat), and connects
+// the parts. What one clicks can be undone with the browser's Back.
 
 import { Annotated } from "./annotate.js";
 import { Palette, onSchemeChange } from "./color.js";
 import { DiffPage } from "./diff.js";
 import * as format from "./format.js";
-import { Graph } from "./graph.js";
-import { bottomUp, draw, flatten, functionsOf, imagesBySelf, matcher, ofThread, samplesByThread, topDown } from "./model.js";
+import { CopyButton, Graph } from "./graph.js";
+import { bottomUp, draw, functionsOf, imagesBySelf, matcher, ofThread, samplesByThread, topDown, unpack } from "./model.js";
 import { PathTable } from "./paths.js";
 import { FunctionTable } from "./table.js";
+import { formatRange, parseRange, Timeline } from "./timeline.js";
 import { SemiTable } from "./values.js";
 
 const element = (id) => document.getElementById(id);
@@ -24,8 +25,11 @@ function readState() {
     view: hash.get("view") === "bottom-up" ? "bottom-up" : "top-down",
     shape: hash.get("shape") === "flame" ? "flame" : "icicle",
     search: hash.get("search") || "",
-    zoom: Number(hash.get("zoom")) || 0,
+    zoom: hash.get("zoom") || "",
+    frame: hash.get("frame") || "",
     thread: hash.has("thread") ? Number(hash.get("thread")) : null,
+    time: parseRange(hash.get("time") || "") ? hash.get("time") : "",
+    when: hash.get("when") === "heat" ? "heat" : "threads",
   };
 }
 
@@ -37,7 +41,10 @@ function writeState(state, undo) {
   if (state.shape !== "icicle") hash.set("shape", state.shape);
   if (state.search) hash.set("search", state.search);
   if (state.zoom) hash.set("zoom", state.zoom);
+  if (state.frame) hash.set("frame", state.frame);
   if (state.thread !== null) hash.set("thread", state.thread);
+  if (state.time) hash.set("time", state.time);
+  if (state.when !== "threads") hash.set("when", state.when);
   const text = hash.toString();
   if (text === location.hash.slice(1)) return;
   const address = text ? `#${text}` : location.pathname + location.search;
@@ -205,7 +212,7 @@ function showThreads(data, flat, select) {
   const sampled = (data.threads || [])
     .map((thread, at) => ({ ...thread, at, samples: samples.get(at) || 0 }))
     .filter((thread) => thread.samples > 0);
-  select.hidden = !data.by_thread || sampled.length < 2;
+  select.hidden = sampled.length < 2;
   select.length = 1; // all threads
   if (select.hidden) return;
   const all = sampled.reduce((sum, thread) => sum + thread.samples, 0);
@@ -238,7 +245,7 @@ function showLegend(palette, images) {
     item.append(swatch, label);
     return item;
   };
-  const shown = named.slice(0, LEGEND_ENTRIES).map((image) => entry(image, palette.fill(image, "", false)));
+  const shown = named.slice(0, LEGEND_ENTRIES).map((image) => entry(image, palette.swatch(image)));
   if (named.length > LEGEND_ENTRIES) {
     const more = document.createElement("li");
     more.textContent = `and ${named.length - LEGEND_ENTRIES} more`;
@@ -259,12 +266,19 @@ class Page {
       tip: element("tip"),
       palette: this.palette,
       events: {
-        onZoom: (id) => this.change({ zoom: id }),
+        onZoom: (path) => this.change({ zoom: path, frame: "" }),
         onSearch: (samples, all) => this.showFound(samples, all),
-        onFrame: (text) => (element("detail").textContent = text),
+        onFrame: (text) => this.showFrame(text),
+        onChoose: (path) => this.keep({ frame: path }),
       },
     });
     element("graph").frames = () => this.graph.frames();
+    this.copy = new CopyButton(element("copy"), this.graph);
+    this.timeline = new Timeline({
+      section: element("when"),
+      tip: element("tip"),
+      events: { onRange: (range) => this.change({ time: range ? formatRange(range) : "" }) },
+    });
     this.table = new FunctionTable({
       table: element("functions"),
       more: element("more"),
@@ -294,12 +308,13 @@ class Page {
 
   // By another metric: all but the graph and the functions, which show() draws.
   turn(data) {
-    if (!this.trees.has(data)) this.trees.set(data, flatten(data.tree || { name: "all", children: [] }));
+    if (!this.trees.has(data)) this.trees.set(data, unpack(data));
     this.data = this.graph.data = this.table.data = data;
     this.whole = this.trees.get(data);
     this.images = imagesBySelf(this.whole);
     this.palette.add(this.images);
     showHeader(data);
+    this.timeline.turn(data);
     showThreads(data, this.whole, element("thread"));
     showLegend(this.palette, this.images);
     this.annotated.show(data.annotated);
@@ -310,18 +325,23 @@ class Page {
   listen() {
     element("metric").addEventListener("change", (event) => {
       const metric = event.target.value === this.reports[0].metric ? "" : event.target.value;
-      this.change({ metric, zoom: 0 });
+      this.change({ metric, zoom: "", frame: "" });
     });
     for (const name of ["view", "shape"])
       for (const button of document.querySelectorAll(`[data-${name}]`))
-        button.addEventListener("click", () => this.change({ [name]: button.dataset[name], zoom: 0 }));
+        button.addEventListener("click", () => this.change({ [name]: button.dataset[name], zoom: "", frame: "" }));
+    for (const button of document.querySelectorAll("[data-when]"))
+      button.addEventListener("click", () => this.change({ when: button.dataset.when }));
+    element("whole").addEventListener("click", () => this.change({ time: "" }));
     element("search").addEventListener("input", (event) => {
       clearTimeout(this.typing);
       this.typing = setTimeout(() => this.change({ search: event.target.value }, false), TYPING_PAUSE);
     });
-    element("reset").addEventListener("click", () => this.change({ search: "", zoom: 0, thread: null }));
+    element("reset").addEventListener("click", () =>
+      this.change({ search: "", zoom: "", frame: "", thread: null, time: "" }),
+    );
     element("thread").addEventListener("change", (event) =>
-      this.change({ thread: event.target.value === "" ? null : Number(event.target.value), zoom: 0 }),
+      this.change({ thread: event.target.value === "" ? null : Number(event.target.value), zoom: "", frame: "" }),
     );
     window.addEventListener("popstate", () => {
       this.state = readState();
@@ -337,7 +357,10 @@ class Page {
       if (window.innerWidth === width) return; // a phone's keyboard
       width = window.innerWidth;
       clearTimeout(this.resizing);
-      this.resizing = setTimeout(() => this.graph.resize(), 100);
+      this.resizing = setTimeout(() => {
+        this.graph.resize();
+        this.timeline.resize();
+      }, 100);
     });
   }
 
@@ -349,6 +372,12 @@ class Page {
     this.show();
   }
 
+  // The address only: what it says is shown already.
+  keep(changes) {
+    Object.assign(this.state, changes);
+    writeState(this.state, false);
+  }
+
   pick(name) {
     const search = `=${name}`;
     this.change({ search: this.state.search === search ? "" : search });
@@ -357,19 +386,22 @@ class Page {
 
   // Brings the page to the state: what is as it should be is left alone.
   show() {
-    const { metric, view, shape, search } = this.state;
+    const { metric, view, shape, search, time, when } = this.state;
     const data = this.reports.find((report) => report.metric === metric) || this.reports[0];
     if (data !== this.data) this.turn(data);
     if (![...element("thread").options].some((option) => option.value === String(this.state.thread))) this.state.thread = null;
     const { thread } = this.state;
-    const drawn = `${this.reports.indexOf(data)} ${view} ${shape} ${thread}`;
+    this.timeline.show(when, thread, this.range());
+    const drawn = `${this.reports.indexOf(data)} ${view} ${shape} ${thread} ${time}`;
     if (this.drawn !== drawn) this.draw();
-    else this.graph.zoom(this.state.zoom);
+    else this.graph.zoom(this.state.zoom, this.state.frame);
     this.drawn = drawn;
-    for (const button of document.querySelectorAll("[data-view]"))
-      button.setAttribute("aria-pressed", String(button.dataset.view === view));
-    for (const button of document.querySelectorAll("[data-shape]"))
-      button.setAttribute("aria-pressed", String(button.dataset.shape === shape));
+    for (const [name, value] of Object.entries({ view, shape, when }))
+      for (const button of document.querySelectorAll(`[data-${name}]`))
+        button.setAttribute("aria-pressed", String(button.dataset[name] === value));
+    element("whole").hidden = time === "";
+    element("of-all").hidden =
+      (thread === null && time === "") || ["paths", "semi", "annotated"].every((id) => element(id).hidden);
     if (document.activeElement !== element("search") || search !== element("search").value) element("search").value = search;
     element("metric").value = data.metric;
     element("thread").value = thread === null ? "" : String(thread);
@@ -378,23 +410,40 @@ class Page {
     this.searched = searched;
   }
 
+  // The part of the time that is shown; null: all of it, or it is not known when samples fell.
+  range() {
+    return this.timeline.times ? parseRange(this.state.time) : null;
+  }
+
+  // The tree of what is shown.
+  part() {
+    const { thread } = this.state;
+    const range = this.range();
+    if (range) return this.timeline.times.part(this.whole, range.from, range.to, thread);
+    return thread === null ? this.whole : ofThread(this.whole, thread);
+  }
+
   draw() {
-    const { view, shape, zoom, thread } = this.state;
-    const flat = thread === null ? this.whole : ofThread(this.whole, thread);
+    const { view, shape, zoom, frame, thread, time } = this.state;
+    const flat = this.part();
     const build = view === "bottom-up" ? bottomUp : topDown;
     const { root, hidden, share } = draw(build, flat, "all samples");
-    const listed = `${this.reports.indexOf(this.data)} ${thread}`;
+    const listed = `${this.reports.indexOf(this.data)} ${thread} ${time}`;
     if (this.listed !== listed) {
-      const known = thread === null ? this.data.functions || [] : functionsOf(flat);
+      const known = flat === this.whole ? this.data.functions || [] : functionsOf(flat);
       this.table.show(known, flat.total[0]);
     }
     this.listed = listed;
     // Where nothing but triggers of shadows was sampled there is no graph, and what they observed is below.
     const placed = !this.data.shadows || flat.key.some((key, i) => flat.self[i] > 0 && flat.frames[key].image !== "");
     element("empty").hidden = root.value > 0 && placed;
-    element("empty").textContent = root.value > 0 ? "Shadows are not of calling contexts: what they observed is below." : "There are no samples in this profile.";
+    element("empty").textContent = root.value > 0
+      ? "Shadows are not of calling contexts: what they observed is below."
+      : flat === this.whole
+        ? "There are no samples in this profile."
+        : "There are no samples in this part of the time.";
     element("graph").hidden = root.value === 0 || !placed;
-    this.graph.draw(root, { icicle: shape === "icicle", bottomUp: view === "bottom-up", zoom });
+    this.graph.draw(root, { icicle: shape === "icicle", bottomUp: view === "bottom-up", zoom, frame });
     element("hidden").textContent =
       hidden > 0 && share > 0
         ? `Not drawn: frames under ${100 * share}% (${format.count(hidden)}).`
@@ -406,6 +455,11 @@ class Page {
     this.graph.search(matches);
     this.table.mark(matches);
     if (!matches) element("found").textContent = "";
+  }
+
+  showFrame(text) {
+    element("detail").textContent = text;
+    this.copy.show();
   }
 
   showFound(samples, all) {

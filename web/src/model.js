@@ -1,4 +1,4 @@
-// From the JSON of `penumbra report --json` to the two trees that the page draws. Pure: no document.
+// From a report of the page (src/report/page_tree.h) to the two trees that the page draws. Pure: no document.
 //
 // Every loop over a tree keeps its own stack, so that the depth of a program's stack never becomes the
 // depth of ours.
@@ -7,6 +7,9 @@
 // leaves no more than MOST_NODES. At 0.05%, a frame is under a pixel wide before one zooms.
 const SHARES = [0, 0.0001, 0.0005];
 const MOST_NODES = 20000;
+// A browser draws each level, and nobody looks at more.
+const DEEPEST = 500;
+const DEEPER = { name: "[deeper frames]", image: "", key: -1 };
 
 // Builds with topDown or bottomUp: { root, hidden, share }.
 export function draw(build, flat, name) {
@@ -18,62 +21,115 @@ export function draw(build, flat, name) {
   return null; // not reached: the last one has no limit
 }
 
-// The tree in arrays, one element a node, parents before children.
-//   key: index into frames; total, self: samples; parent: -1 for the root; calls: edges counted;
-//   cost: null, or cost_per_call; threads: null, or [thread, self, below what is left out] each
-export function flatten(tree) {
-  const frames = [];
-  const numbers = new Map();
-  const flat = { frames, key: [], parent: [], self: [], total: [], calls: [], cost: [], threads: [] };
-  const stack = [[tree, -1]];
-  while (stack.length > 0) {
-    const [node, parent] = stack.pop();
-    const index = flat.key.length;
-    flat.key.push(frameNumber(frames, numbers, node));
-    flat.parent.push(parent);
-    flat.self.push(node.self || 0);
-    flat.total.push(node.total || 0);
-    flat.calls.push(node.calls || 0);
-    flat.cost.push(node.cost_per_call || null);
-    flat.threads.push(node.threads || null);
-    for (const child of node.children || []) stack.push([child, index]);
+// The tree in arrays, one element a node, parents before children, a subtree in one piece.
+//   key: index into frames; self: samples; leftOut: those of nodes below it that are not there; total: with all below;
+//   parent: -1 for the root; end: behind the subtree; calls: edges counted; cost: by node, cost_per_call
+//   shares: null, or what each thread has of each node: { node, thread, self, leftOut }
+export function unpack({ frames, nodes }) {
+  const { unique, number } = uniqueFrames(frames);
+  const count = nodes.frame.length;
+  const flat = {
+    frames: unique,
+    key: new Int32Array(nodes.frame),
+    parent: new Int32Array(count),
+    end: new Int32Array(count),
+    self: new Float64Array(nodes.self),
+    leftOut: new Float64Array(count),
+    total: new Float64Array(count),
+    calls: new Float64Array(count),
+    cost: new Map(),
+    shares: nodes.threads ? unpackShares(nodes.threads) : null,
+  };
+  const path = [];
+  for (let i = 0; i < count; i++) {
+    const depth = nodes.depth[i];
+    flat.key[i] = number[flat.key[i]];
+    flat.parent[i] = depth > 0 ? path[depth - 1] : -1;
+    path[depth] = i;
   }
+  for (let i = 0, node = 0; i < nodes.left_out.length; i += 2) {
+    node += nodes.left_out[i];
+    flat.leftOut[node] = nodes.left_out[i + 1];
+  }
+  for (const [node, calls, ...cost] of nodes.calls) {
+    flat.calls[node] = calls;
+    if (cost.length > 0) flat.cost.set(node, unpackCost(cost));
+  }
+  for (let i = count - 1; i >= 0; i--) {
+    flat.end[i] = Math.max(flat.end[i], i + 1);
+    if (i > 0) flat.end[flat.parent[i]] = Math.max(flat.end[flat.parent[i]], flat.end[i]);
+  }
+  addUp(flat);
   return flat;
 }
 
-function frameNumber(frames, numbers, node) {
-  const name = String(node.name ?? "[unknown]");
-  const image = String(node.image ?? "");
-  const text = `${image}\0${name}`;
-  let number = numbers.get(text);
-  if (number === undefined) {
-    number = frames.push({ name, image }) - 1;
-    numbers.set(text, number);
+// What has the same name in the same image is one frame. number: of each of the given ones.
+function uniqueFrames(frames) {
+  const numbers = new Map();
+  const unique = [];
+  const number = frames.map(([name, image]) => {
+    const text = `${image}\0${name}`;
+    if (!numbers.has(text)) numbers.set(text, unique.push({ name, image, key: unique.length }) - 1);
+    return numbers.get(text);
+  });
+  return { unique, number };
+}
+
+function unpackShares(list) {
+  const count = list.length / 4;
+  const shares = {
+    node: new Int32Array(count),
+    thread: new Int32Array(count),
+    self: new Float64Array(count),
+    leftOut: new Float64Array(count),
+  };
+  for (let i = 0, node = 0; i < count; i++) {
+    node += list[4 * i];
+    shares.node[i] = node;
+    shares.thread[i] = list[4 * i + 1];
+    shares.self[i] = list[4 * i + 2];
+    shares.leftOut[i] = list[4 * i + 3];
   }
-  return number;
+  return shares;
+}
+
+function unpackCost([samples, low, high, ...all]) {
+  return { samples, interval: [low, high], ...(all.length > 0 ? { all_calls: all } : {}) };
+}
+
+function addUp(flat) {
+  const { self, leftOut, total, parent } = flat;
+  for (let i = 0; i < total.length; i++) total[i] = self[i] + leftOut[i];
+  for (let i = total.length - 1; i > 0; i--) total[parent[i]] += total[i];
 }
 
 // By index of the thread: what all nodes have of it.
-export function samplesByThread(flat) {
+export function samplesByThread({ shares }) {
   const samples = new Map();
-  for (const threads of flat.threads)
-    for (const [at, self, below] of threads || []) samples.set(at, (samples.get(at) || 0) + self + (below || 0));
+  shares?.thread.forEach((thread, i) =>
+    samples.set(thread, (samples.get(thread) || 0) + shares.self[i] + shares.leftOut[i]),
+  );
   return samples;
 }
 
-// The same tree with what one thread has of it. Calls are not known by thread.
+// The same tree with other weights. Calls are not known of a part.
+export function withWeights(flat, self, leftOut) {
+  const [total, calls] = [0, 0].map(() => new Float64Array(self.length));
+  const part = { ...flat, self, leftOut, total, calls, cost: new Map() };
+  addUp(part);
+  return part;
+}
+
+// With what one thread has of it.
 export function ofThread(flat, thread) {
-  const none = flat.key.map(() => 0);
-  const own = { ...flat, self: [...none], total: [...none], calls: none, cost: flat.key.map(() => null) };
-  flat.threads.forEach((threads, i) => {
-    for (const [at, self, below] of threads || [])
-      if (at === thread) {
-        own.self[i] += self;
-        own.total[i] += self + (below || 0);
-      }
+  const self = new Float64Array(flat.key.length);
+  const leftOut = new Float64Array(flat.key.length);
+  flat.shares?.thread.forEach((owner, i) => {
+    if (owner !== thread) return;
+    self[flat.shares.node[i]] += flat.shares.self[i];
+    leftOut[flat.shares.node[i]] += flat.shares.leftOut[i];
   });
-  for (let i = flat.key.length - 1; i > 0; i--) own.total[flat.parent[i]] += own.total[i];
-  return own;
+  return withWeights(flat, self, leftOut);
 }
 
 // Functions as the report lists them: a total counts each path once. Nodes are in the order of a walk from the root.
@@ -91,22 +147,22 @@ export function functionsOf(flat) {
   return functions.filter((f) => f.total > 0);
 }
 
-// Splits members (anything with a node) by the frame that each stands for.
-function groupByFrame(flat, members, nodeOf) {
+// Splits nodes by the frame that each stands for.
+function groupByFrame(flat, nodes) {
   const groups = new Map();
-  for (const member of members) {
-    const key = flat.key[nodeOf(member)];
+  for (const node of nodes) {
+    const key = flat.key[node];
     const group = groups.get(key);
-    if (group) group.push(member);
-    else groups.set(key, [member]);
+    if (group) group.push(node);
+    else groups.set(key, [node]);
   }
   return groups;
 }
 
 // A drawn node. rest: the frames below it that are left out, and what they have together.
-function drawn(frame, value, self) {
+function drawn({ name, image, key }, value, self) {
   const rest = { count: 0, value: 0 };
-  return { name: frame.name, image: frame.image, value, self, calls: 0, cost: null, children: [], rest };
+  return { name, image, key, value, self, calls: 0, cost: null, children: [], rest };
 }
 
 function leaveOut(parent, value) {
@@ -119,8 +175,8 @@ function addCalls(node, flat, group) {
   const calls = sum(group, (i) => flat.calls[i]);
   if (calls === 0) return;
   node.calls = calls;
-  if (group.length === 1) node.cost = flat.cost[group[0]];
-  else if (group.some((i) => flat.cost[i] !== null)) node.cost = { samples: node.value / calls };
+  if (group.length === 1) node.cost = flat.cost.get(group[0]) || null;
+  else if (group.some((i) => flat.cost.has(i))) node.cost = { samples: node.value / calls };
 }
 
 function sum(members, of) {
@@ -129,21 +185,30 @@ function sum(members, of) {
   return total;
 }
 
+function childrenOf(flat, parents) {
+  const children = [];
+  for (const parent of parents)
+    for (let i = parent + 1; i < flat.end[parent]; i = flat.end[i]) if (flat.total[i] > 0) children.push(i);
+  return children;
+}
+
 // Callers above callees. Calls to one function from several places of its caller become one frame.
 export function topDown(flat, name, share, most) {
-  const children = flat.key.map(() => null);
-  for (let i = 1; i < flat.key.length; i++) (children[flat.parent[i]] ??= []).push(i);
   const limit = flat.total[0] * share;
-  const root = drawn({ name, image: "" }, flat.total[0], flat.self[0]);
+  const root = drawn({ name, image: "", key: 0 }, flat.total[0], flat.self[0]);
   let hidden = 0;
   let nodes = 0;
-  const stack = [[root, [0]]];
+  const stack = [[root, [0], 0]];
   while (stack.length > 0) {
-    const [parent, callers] = stack.pop();
-    const below = callers.flatMap((i) => children[i] || []);
-    for (const [key, group] of groupByFrame(flat, below, (i) => i)) {
+    const [parent, callers, depth] = stack.pop();
+    const below = childrenOf(flat, callers);
+    if (depth === DEEPEST && below.length > 0) {
+      parent.children.push(drawn(DEEPER, sum(below, (i) => flat.total[i]), 0));
+      continue;
+    }
+    for (const [key, group] of groupByFrame(flat, below)) {
       const total = sum(group, (i) => flat.total[i]);
-      if (total < limit || total === 0) {
+      if (total < limit) {
         hidden++;
         leaveOut(parent, total);
         continue;
@@ -152,29 +217,61 @@ export function topDown(flat, name, share, most) {
       const child = drawn(flat.frames[key], total, sum(group, (i) => flat.self[i]));
       addCalls(child, flat, group);
       parent.children.push(child);
-      stack.push([child, group]);
+      stack.push([child, group, depth + 1]);
     }
   }
   return { root, hidden };
 }
 
+// Samples on their way to the root: ends are the nodes that they ended in, at where they are. Those at one frame are a
+// group: { ends, at, weight }.
+function groupsAt(flat, { ends, at }) {
+  const groups = new Map();
+  for (let i = 0; i < ends.length; i++) {
+    const key = flat.key[at[i]];
+    let group = groups.get(key);
+    if (!group) groups.set(key, (group = { ends: [], at: [], weight: 0 }));
+    group.ends.push(ends[i]);
+    group.at.push(at[i]);
+    group.weight += flat.self[ends[i]];
+  }
+  return groups;
+}
+
+// One step nearer to the root, without those that are there.
+function callersOf(flat, { ends, at }) {
+  const callers = { ends: [], at: [] };
+  for (let i = 0; i < ends.length; i++) {
+    const parent = flat.parent[at[i]];
+    if (parent <= 0) continue;
+    callers.ends.push(ends[i]);
+    callers.at.push(parent);
+  }
+  return callers;
+}
+
 // Functions where samples ended, with their callers below them.
 export function bottomUp(flat, name, share, most) {
-  let all = [];
-  for (let i = 1; i < flat.key.length; i++)
-    if (flat.self[i] > 0) all.push({ at: i, weight: flat.self[i] });
-  const weightOf = (member) => member.weight;
-  const total = sum(all, weightOf);
+  const ends = [];
+  let total = 0;
+  for (let i = 1; i < flat.key.length; i++) {
+    if (flat.self[i] === 0) continue;
+    ends.push(i);
+    total += flat.self[i];
+  }
   const limit = total * share;
-  const root = drawn({ name, image: "" }, total, 0);
+  const root = drawn({ name, image: "", key: 0 }, total, 0);
   let hidden = 0;
   let nodes = 0;
-  const stack = [[root, all]];
-  all = null;
+  const stack = [[root, { ends, at: ends }, 0]];
   while (stack.length > 0) {
-    const [parent, members] = stack.pop();
-    for (const [key, group] of groupByFrame(flat, members, (member) => member.at)) {
-      const weight = sum(group, weightOf);
+    const [parent, members, depth] = stack.pop();
+    if (depth === DEEPEST) {
+      parent.children.push(drawn(DEEPER, sum(members.ends, (i) => flat.self[i]), 0));
+      continue;
+    }
+    for (const [key, group] of groupsAt(flat, members)) {
+      const { weight } = group;
       if (weight < limit) {
         hidden++;
         leaveOut(parent, weight);
@@ -183,12 +280,8 @@ export function bottomUp(flat, name, share, most) {
       if (++nodes > most) return null;
       const child = drawn(flat.frames[key], weight, parent === root ? weight : 0);
       parent.children.push(child);
-      const callers = [];
-      for (const member of group) {
-        const at = flat.parent[member.at];
-        if (at > 0) callers.push({ at, weight: member.weight });
-      }
-      if (callers.length > 0) stack.push([child, callers]);
+      const callers = callersOf(flat, group);
+      if (callers.ends.length > 0) stack.push([child, callers, depth + 1]);
     }
   }
   return { root, hidden };

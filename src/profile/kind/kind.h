@@ -33,7 +33,7 @@ struct section_kind {
     struct section_type type;
     uint32_t within;   /* the type that it belongs to, without which it is passed over; 0: none */
     bool inseparable;  /* from that one */
-    bool of_nodes;     /* it names nodes of threads: it is passed over where those are summed */
+    bool of_nodes;     /* of threads' nodes: passed over where these are summed and not shared */
     const char *about; /* as in docs/format.md */
 
     /* Any of these may be NULL. */

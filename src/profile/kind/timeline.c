@@ -63,7 +63,8 @@ static bool check(const struct profile *p, struct err *e)
     return true;
 }
 
-static void get_moment(struct cursor *c, unsigned column, const struct profile_thread *t,
+/* nodes: how many the thread has. */
+static void get_moment(struct cursor *c, unsigned column, uint32_t nodes,
                        struct profile_moment *m, const struct profile_moment *before)
 {
     int64_t code = before ? (int64_t)node_code(before) : 0;
@@ -75,7 +76,7 @@ static void get_moment(struct cursor *c, unsigned column, const struct profile_t
     case 1: m->span = read_u32(c, "how many bins more"); break;
     case 2: {
         int64_t step = cursor_sleb(c, "the step to a node");
-        if (step < -code || step > (int64_t)t->node_count - code)
+        if (step < -code || step > (int64_t)nodes - code)
             cursor_fail(c, "the step to a node of the thread, or to its rest");
         else
             m->node = (uint32_t)(code + step) - 1;
@@ -110,20 +111,37 @@ static void get_heads(struct decoder *d, struct cursor *c)
     }
 }
 
+/* As stored: where trees are summed, more than it has by now. */
+static uint32_t nodes_of(const struct decoder *d, uint32_t thread)
+{
+    const struct read_summed *summed = d->sum ? &d->sum->threads[thread] : NULL;
+    return summed && summed->index_of ? summed->count : d->p->threads[thread].node_count;
+}
+
+/* The weights of nodes that are in a sum are not known by thread. */
+static void check_read(struct decoder *d, struct cursor *c, uint32_t thread)
+{
+    struct profile_thread *t = &d->p->threads[thread];
+    const char *what;
+    bool good = d->sum ? profile_timeline_formed(d->p, t->timeline, nodes_of(d, thread), &what)
+                       : profile_timeline_good(d->p, t, &what);
+    if (!good)
+        cursor_fail(c, what);
+}
+
 static void get(struct decoder *d, struct cursor *c)
 {
     struct profile *p = d->p;
-    const char *what;
     get_heads(d, c);
     for (unsigned column = 0; column < COLUMNS && !c->failed; column++)
         for (uint32_t i = 0; i < p->thread_count; i++) {
             struct profile_timeline *t = p->threads[i].timeline;
             for (uint32_t k = 0; t && k < t->count && !c->failed; k++)
-                get_moment(c, column, &p->threads[i], &t->list[k], k ? &t->list[k - 1] : NULL);
+                get_moment(c, column, nodes_of(d, i), &t->list[k], k ? &t->list[k - 1] : NULL);
         }
     for (uint32_t i = 0; i < p->thread_count && !c->failed; i++)
-        if (p->threads[i].timeline && !profile_timeline_good(p, &p->threads[i], &what))
-            cursor_fail(c, what);
+        if (p->threads[i].timeline)
+            check_read(d, c, i);
 }
 
 /* Threads are not added up, so each keeps its bins; only where they begin is another time. */

@@ -4,6 +4,7 @@
 
 #include "profile/kind/kind.h"
 #include "profile/shares.h"
+#include "profile/timeline.h"
 
 enum { TREES_MOST = 1024 }; /* that threads are added up to: they are searched one by one */
 enum { COLUMN_CHILDREN, COLUMN_FRAMES, COLUMN_SELF, COLUMN_CALLS, COLUMNS };
@@ -277,6 +278,16 @@ static bool sum_thread(struct decoder *d, struct cursor *c, uint32_t index)
     return true;
 }
 
+/* index_of: where the thread's nodes are in the sum, whose nodes are at place[]. */
+static void place_moments(struct profile_timeline *t, const uint32_t *index_of,
+                          const uint32_t *place)
+{
+    for (uint32_t i = 0; t && i < t->count; i++)
+        if (t->list[i].node != PROFILE_REST)
+            t->list[i].node = place[index_of[t->list[i].node]];
+    profile_timeline_settle(t);
+}
+
 /* place: where the nodes of sum `index` are. */
 static void place_shares(struct decoder *d, uint32_t index, const uint32_t *place)
 {
@@ -286,6 +297,7 @@ static void place_shares(struct decoder *d, uint32_t index, const uint32_t *plac
             continue;
         profile_shares_place(s, place);
         s->tree = d->sum->trees[index].thread;
+        place_moments(d->p->threads[i].timeline, d->sum->threads[i].index_of, place);
     }
 }
 

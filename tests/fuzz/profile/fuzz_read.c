@@ -12,6 +12,7 @@
 #include "profile/merge.h"
 #include "profile/parts.h"
 #include "profile/shares.h"
+#include "profile/timeline.h"
 
 enum { HEADER = 24, ENTRY = 40, AT_COUNT = 16, AT_CHECKSUM = 20 };
 
@@ -64,7 +65,7 @@ static struct profile *read_back(const struct profile *p, uint32_t threads)
     return q;
 }
 
-/* Shares are of nodes and metrics that there are. */
+/* Shares and moments are of nodes and metrics that there are. */
 static void check_shared(const uint8_t *data, size_t size)
 {
     struct err e = {0};
@@ -79,6 +80,12 @@ static void check_shared(const uint8_t *data, size_t size)
             if (s->list[k].node >= p->threads[s->tree].node_count ||
                 s->list[k].metric >= p->metric_count || !s->list[k].weight ||
                 (k && s->list[k].node < s->list[k - 1].node))
+                abort();
+        const struct profile_timeline *line = p->threads[i].timeline;
+        uint32_t nodes = p->threads[s ? s->tree : i].node_count;
+        for (uint32_t k = 0; line && k < line->count; k++)
+            if ((line->list[k].node >= nodes && line->list[k].node != PROFILE_REST) ||
+                line->list[k].metric >= p->metric_count)
                 abort();
     }
     profile_free(p);

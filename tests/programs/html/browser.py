@@ -1,4 +1,5 @@
 """A headless Chromium, driven over the pipe of its debugging protocol."""
+import base64
 import json
 import os
 import shutil
@@ -109,14 +110,52 @@ class Browser:
         self.call("Page.navigate", url=f"file://{path}{fragment}")
         self.wait("location.protocol === 'file:' && document.readyState === 'complete'")
 
-    def press(self, key, text=""):
-        codes = {"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39,
-                 "ArrowDown": 40, "/": 191}
+    def press(self, key, text="", modifiers=0):
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37,
+                 "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "c": 67, "/": 191}
         more = {"text": text} if text else {}
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key,
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, modifiers=modifiers,
                       windowsVirtualKeyCode=codes.get(key, 0),
                       **(more if kind == "keyDown" else {}))
+
+    def mouse(self, kind, x, y):
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1,
+                  buttons=0 if kind == "mouseReleased" else 1)
+
+    def drag(self, start, end):
+        self.mouse("mousePressed", *start)
+        for part in (0.5, 1):
+            self.mouse("mouseMoved", *(a + (b - a) * part for a, b in zip(start, end)))
+        self.mouse("mouseReleased", *end)
+
+    def box(self, expression):
+        """Left, top, width and height."""
+        return self.evaluate(f"(() => {{ const b = ({expression}).getBoundingClientRect();"
+                             " return [b.left, b.top, b.width, b.height]; })()")
+
+    def grant(self, *permissions):
+        """For all pages: it is the browser that is asked."""
+        session, self.session = self.session, None
+        self.call("Browser.grantPermissions", permissions=permissions)
+        self.session = session
+
+    def scheme(self, name):
+        """"light" or "dark"."""
+        self.call("Emulation.setEmulatedMedia",
+                  features=[{"name": "prefers-color-scheme", "value": name}])
+
+    def size(self, width, height):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=1, mobile=width < 600)
+
+    def screenshot(self, path=None, **more):
+        """Bytes of a PNG file."""
+        image = base64.b64decode(self.call("Page.captureScreenshot", format="png", **more)["data"])
+        if path:
+            with open(path, "wb") as file:
+                file.write(image)
+        return image
 
     def center(self, expression):
         return self.evaluate(f"(() => {{ const b = ({expression}).getBoundingClientRect();"

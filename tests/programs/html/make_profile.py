@@ -1,12 +1,13 @@
-"""make_profile.py KIND: prints a profile as `penumbra report --json` does, for the tests of the page.
+"""make_profile.py KIND: prints a profile as the page reads it (docs/json.md, "Pages"), for its tests.
 
 KIND: small    names that try to break out of the page, 4% of the samples dropped
-      large    200,000 nodes
+      large    500,000 nodes of 8 threads, with their times
       deep     a stack of 20,000 frames
       empty    no samples
       exact    counted under the engine, with a function annotated
       values   with a function annotated that values were observed in
       threads  two threads, and what each has of the tree
+      times    these, a phase and three processes, and when the threads had samples
       shadows  nothing but triggers was sampled
       rows     functions of the same name
       seldom   as small, of samples that stand for many periods"""
@@ -50,23 +51,81 @@ def small_tree():
     return node("[root]", "", 0, [start, thread, node("[truncated]", "", 0, [memcpy(240)])])
 
 
-def large_tree(count):
+def totals(frame, depth, own, frames):
+    """Of each frame: its samples with what was called, each path once. Nodes are in the order of a walk."""
+    below, total, on_path, path = list(own), [0] * frames, [0] * frames, []
+    for i, level in enumerate(depth):
+        del path[level:]
+        path.append(i)
+        for above in path[:-1]:
+            below[above] += own[i]
+    path = []
+    for i, level in enumerate(depth):
+        while len(path) > level:
+            on_path[frame[path.pop()]] -= 1
+        total[frame[i]] += 0 if on_path[frame[i]] else below[i]
+        on_path[frame[i]] += 1
+        path.append(i)
+    return total
+
+
+def large(count, threads=8):
+    """A profile of so many nodes."""
     random.seed(1)
-    root = node("[root]", "", 0)
-    nodes = [root]
-    while len(nodes) < count:
-        parent = nodes[random.randrange(max(0, len(nodes) - 3000), len(nodes))] \
-            if random.random() < 0.9 else random.choice(nodes)
-        n = node(f"function_{random.randrange(3000)}", f"lib{random.randrange(30)}.so",
-                 int(random.paretovariate(0.7)))
-        n["parent"] = parent
-        parent["children"].append(n)
-        nodes.append(n)
-    for n in reversed(nodes):
-        parent = n.pop("parent", None)
-        if parent:
-            parent["total"] += n["total"]
-    return root
+    frames = [["[root]", ""]] + [[f"function_{i}", f"lib{i % 30}.so"] for i in range(3000)]
+    frame, depth, own = [0], [0], [0]
+    for _ in range(count - 1):
+        deeper = min(depth[-1] + 1, 60)
+        depth.append(deeper if random.random() < 0.6 else random.randint(max(1, deeper - 12), deeper))
+        frame.append(1 + (47 * depth[-1] + int(6 * random.random() ** 2)) % 3000)
+        own.append(int(random.paretovariate(1.5)))
+    shares, moments = [], [[] for _ in range(threads)]
+    for i in range(1, count):
+        shares += [1, i % threads, own[i], 0]
+    for i in sorted(random.sample(range(1, count), 4000 * threads)):
+        moments[i % threads] += [i % 2, 0, i + 1, own[i]]
+    selfs, total = [0] * len(frames), totals(frame, depth, own, len(frames))
+    for at, weight in zip(frame, own):
+        selfs[at] += weight
+    return {"frames": frames,
+            "nodes": {"frame": frame, "depth": depth, "self": own, "left_out": [], "threads": shares, "calls": []},
+            "times": {"from_ns": 0, "width_ns": 1 << 22, "bin_ns": 1 << 22, "columns": 2175,
+                      "threads": [{"thread": i, "moments": m} for i, m in enumerate(moments)]},
+            "threads": [{"tid": 10 + i, "pid": 10, "name": f"worker-{i}", "phase": 0, "samples": 1, "shown": True}
+                        for i in range(threads)],
+            "functions": [{"name": name, "image": image, "self": selfs[i], "total": total[i], "calls": 0,
+                           "cost_per_call": None} for i, (name, image) in enumerate(frames) if i]}
+
+
+def pack(tree):
+    """The tree as columns (src/report/page_tree.h)."""
+    frames, numbers = [], {}
+    nodes = {"frame": [], "depth": [], "self": [], "left_out": [], "threads": [], "calls": []}
+    last = {"left_out": 0, "threads": 0}
+
+    def step(column, i, *values):
+        nodes[column] += [i - last[column], *values]
+        last[column] = i
+
+    stack = [(tree, 0)]
+    while stack:
+        n, depth = stack.pop()
+        i = len(nodes["frame"])
+        number = numbers.setdefault((n["name"], n["image"]), len(frames))
+        if number == len(frames):
+            frames.append([n["name"], n["image"]])
+        nodes["frame"].append(number)
+        nodes["depth"].append(depth)
+        nodes["self"].append(n["self"])
+        if n.get("left_out"):
+            step("left_out", i, n["left_out"])
+        for thread, own, *left_out in n.get("threads", ()):
+            step("threads", i, thread, own, *(left_out or [0]))
+        if n.get("calls"):
+            cost = n["cost_per_call"]
+            nodes["calls"].append([i, n["calls"], cost["samples"], *cost["interval"], *cost["all_calls"]])
+        stack += [(child, depth + 1) for child in reversed(n["children"])]
+    return {"frames": frames, "nodes": nodes}
 
 
 def flat_functions(root):
@@ -94,19 +153,24 @@ def threads_tree():
     shared = lambda n, shares: {**n, "threads": shares}
     worked = shared(node("work", "app", 30, [shared(node("hash", "app", 270), [[1, 270]])]),
                     [[0, 10], [1, 20, 10]])
-    worked["total"] += 10
+    worked.update(total=310, left_out=10)
     return node("[root]", "", 0, [worked, shared(node("serve", "app", 90), [[0, 90]])])
 
 
-def dump(value):
-    """json.dumps without recursion, for deep trees: a chain is opened, then closed."""
-    head, tail = [], []
-    while len(value["children"]) == 1:
-        fields = {k: v for k, v in value.items() if k != "children"}
-        head.append(json.dumps(fields)[:-1] + ', "children": [')
-        tail.append("]}")
-        value = value["children"][0]
-    return "".join(head) + json.dumps(value) + "".join(tail)
+def times():
+    """Of the threads of that tree (its nodes are 1 work, 2 hash, 3 serve), in 40 columns of 100 ms. The main thread
+    serves in the first second and works in the last column. The worker hashes in the second and third second; what it
+    has in the third besides is not told apart."""
+    main = [9, 9, 4, 90, 30, 0, 2, 10]
+    worker = [19, 9, 3, 135, 10, 9, 3, 135, 0, 9, 0, 30]
+    return {"from_ns": 0, "width_ns": 100000000, "bin_ns": 100000000, "columns": 40,
+            "threads": [{"thread": 0, "moments": main}, {"thread": 1, "moments": worker}]}
+
+
+def processes():
+    row = lambda pid, ppid, name, start, end, how: {"pid": pid, "ppid": ppid, "name": name, "start_ns": start * 1e9,
+                                                    "end_ns": end * 1e9, "end": how}
+    return [row(11, 1, "app", 0, 4, "exit"), row(12, 11, "app", 1, 1.5, "exec"), row(12, 1, "sort", 1.5, 3, "killed")]
 
 
 def values():
@@ -136,7 +200,8 @@ def values():
 def main():
     kind = sys.argv[1]
     if kind == "large":
-        tree = large_tree(200000)
+        made = large(500000)
+        tree = node("[root]", "", sum(made["nodes"]["self"]))
     elif kind == "deep":
         tree = node("leaf", "deep", 1000)
         for i in range(20000):
@@ -144,7 +209,7 @@ def main():
         tree = node("[root]", "", 0, [tree])
     elif kind == "empty":
         tree = node("[root]", "", 0)
-    elif kind == "threads":
+    elif kind in ("threads", "times"):
         tree = threads_tree()
     elif kind == "shadows":
         tree = node("[root]", "", 0, [node("[unattributed]", "", 2000047)])
@@ -189,11 +254,13 @@ def main():
                                                              {"file": "/src/f.c", "line": 2}]},
                            {"count": 1, "share": 0.5, "instructions": 9, "functions": ["g"],
                             "blocks": ["libc.so.6+0x10"], "bytes": [4], "lines": []}])
-    if kind == "threads":
-        head.update(by_thread=True,
-                    threads=[{"tid": 11, "pid": 11, "name": "main", "samples": 100, "shown": True},
-                                             {"tid": 12, "pid": 11, "name": "worker",
-                                              "samples": 300, "shown": True}])
+    head.update(made if kind == "large" else pack(tree))
+    if kind in ("threads", "times"):
+        head.update(threads=[{"tid": 11, "pid": 11, "name": "main", "phase": 0, "samples": 100, "shown": True},
+                             {"tid": 12, "pid": 11, "name": "worker", "phase": 1, "samples": 300, "shown": True}])
+    if kind == "times":
+        head.update(times=times(), processes=processes(), period=5000000, duration_ns=4000000000,
+                    dropped={"nested": 3, "late": 0}, phases=[{"name": "hashing", "path": "load/hashing"}])
     if kind == "shadows":
         head.update(carrier="shadow", tool="results",
                     shadows={"started": 3, "instructions": 400000951, "coverage": 0.043,
@@ -205,7 +272,7 @@ def main():
                              for n in tree["children"]]
     if kind == "values":
         head.update(carrier="burst", tool="values", **values())
-    print(json.dumps(head)[:-1] + ', "tree": ' + dump(tree) + "}")
+    print(json.dumps(head))
 
 
 main()

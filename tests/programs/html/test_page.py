@@ -10,21 +10,7 @@ import sys
 import tempfile
 
 import browser
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-FRAMES = "document.querySelector('#graph').frames()"
-# What can be pointed at.
-FRAME = """(({ x, y, width, height }) => ({ getBoundingClientRect: () => ({ left: x, top: y, width, height }) }))(
-    document.querySelector('#graph').frames().find((f) => f.name === '%s'))"""
-
-
-def make_page(write_page, kind, directory, title="xz"):
-    made = subprocess.run([sys.executable, os.path.join(HERE, "make_profile.py"), kind], check=True,
-                          stdout=subprocess.PIPE).stdout
-    path = os.path.join(directory, f"{kind}.html")
-    with open(path, "wb") as f:
-        subprocess.run([write_page, title], input=made, stdout=f, check=True)
-    return path
+from pages import FRAME, FRAMES, check_quiet, found, make_page, names, pressed, settle, text
 
 
 def make_metrics(penumbra, write_large, directory):
@@ -40,34 +26,6 @@ def make_metrics(penumbra, write_large, directory):
                                                stdout=subprocess.PIPE).stdout)
                for name in ("time", "faults", "allocated", "live", "peak")}
     return pages, reports
-
-
-def names(b):
-    return b.evaluate(f"{FRAMES}.map((f) => f.name)")
-
-
-def text(b, selector):
-    return b.evaluate(f"document.querySelector('{selector}').textContent")
-
-
-def settle(b, name, share):
-    """Waits until a frame is `share` of the graph wide."""
-    b.wait(f"{FRAMES}.some((f) => f.name === '{name}' &&"
-           f" Math.abs(f.width / document.querySelector('#graph').clientWidth - {share}) < 0.02)")
-
-
-def found(b, said):
-    b.wait(f"document.querySelector('#found').textContent === '{said}'")
-
-
-def pressed(b, name):
-    return b.evaluate(f"document.querySelector('[data-view=\"{name}\"]').getAttribute('aria-pressed')")
-
-
-def check_quiet(b):
-    assert b.problems == [], b.problems
-    outside = [url for url in b.requests if not url.startswith("file:")]
-    assert outside == [], outside
 
 
 def test_first_look(b, pages):
@@ -205,12 +163,12 @@ def test_large(b, pages):
     """A canvas: as many elements as of a small profile. Frames too narrow to be seen are one block,
     until one zooms in."""
     b.open(pages["large"])
-    b.wait(f"{FRAMES}.length > 200")
+    b.wait(f"{FRAMES}.length > 100")
     assert b.evaluate("document.querySelectorAll('#graph *').length") < 5
     assert text(b, "#hidden").startswith("Not drawn: frames under 0.0"), text(b, "#hidden")
     for view in ("top-down", "bottom-up"):
         b.click(f"document.querySelector('[data-view=\"{view}\"]')")
-        b.wait(f"{FRAMES}.length > 200")
+        b.wait(f"{FRAMES}.length > 100")
         drawn = b.evaluate(FRAMES)
         narrow = [f for f in drawn if f["width"] < 3 and not f["name"].startswith("(")]
         assert not narrow, narrow[:3]
@@ -224,7 +182,7 @@ def test_large(b, pages):
 def test_typing(b, pages):
     """What is typed is searched for once, not letter by letter."""
     b.open(pages["large"])
-    b.wait(f"{FRAMES}.length > 200")
+    b.wait(f"{FRAMES}.length > 100")
     b.evaluate("document.querySelector('#search').focus()")
     b.evaluate("window.searches = 0; new MutationObserver(() => window.searches++)"
                ".observe(document.querySelector('#found'), { childList: true, characterData: true, subtree: true })")
@@ -416,7 +374,9 @@ def test_deep(b, pages):
     b.evaluate("document.querySelector('#graph').scrollTop = 1e6")
     b.wait(f"{FRAMES}.some((f) => f.name === '[deeper frames]')")
     b.click("document.querySelector('[data-view=\"bottom-up\"]')")
-    settle(b, "[deeper frames]", 1194 / 1200)
+    settle(b, "leaf", 1000 / 1200)
+    b.evaluate("document.querySelector('#graph').scrollTop = 1e6")
+    b.wait(f"{FRAMES}.some((f) => f.name === '[deeper frames]')")
     check_quiet(b)
 
 

@@ -98,6 +98,20 @@ def parts():
         expect(result.returncode == 2 and b"--time" in result.stderr, f"{bad}: {result.stderr}")
 
 
+def ends():
+    """--from and --to are the ends of --time, together or alone."""
+    r = record("turns")
+    for options, time_ in ((["--from", "0.3", "--to", "600ms"], "0.3..600ms"), (["--from", "50%"], "50%.."),
+                           (["--to", "0.5s"], "..0.5s")):
+        part, wanted = r.json(options), r.json(["--time", time_])
+        expect(part["samples"] == wanted["samples"] > 0 and part["duration_ns"] == wanted["duration_ns"], time_)
+    for bad in (["--from", "0..1"], ["--to", "x"], ["--from", "1", "--to", "0.5"], ["--from", "0", "--time", "0..1"],
+                ["--to", "1" * 100]):
+        result = run([PENUMBRA, "report", *bad, r.file])
+        expect(result.returncode == 2 and b"--time" in result.stderr or b"--to want" in result.stderr,
+               f"{bad}: {result.stderr}")
+
+
 def waits():
     """A wait is charged at its end, and spread over it."""
     r = record("wait", 700, options=("-e", "wall", "-F", "199"))
@@ -303,5 +317,5 @@ def text():
         expect(centre["alpha"] < centre["beta"] < centre["gamma_"], f"{centre}")
 
 
-main({f.__name__: f for f in (order, parts, waits, thread, fork, phases, after, killed, off,
+main({f.__name__: f for f in (order, parts, ends, waits, thread, fork, phases, after, killed, off,
                               refused, metrics, exported, text)})

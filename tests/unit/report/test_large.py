@@ -98,16 +98,25 @@ def check_page(path, directory):
     with open(out, encoding="utf-8") as file:
         page = json.loads(re.search(r'<script[^>]*application/json[^>]*>(.*?)</script>', file.read(), re.S)[1])
     for report in page:
-        pending, shares = [report["tree"]], [0] * len(report["threads"])
-        while pending:
-            node = pending.pop()
-            pending += node["children"]
-            assert sum(own for _, own, *_ in node.get("threads", ())) == node["self"]
-            for thread, *weights in node.get("threads", ()):
-                shares[thread] += sum(weights)
-        assert sum(shares) == report["samples"]
+        selfs, shares, node = [0] * len(report["nodes"]["self"]), [0] * len(report["threads"]), 0
+        columns = report["nodes"]["threads"]
+        for step, thread, own, left_out in zip(*(columns[i::4] for i in range(4))):
+            node += step
+            selfs[node] += own
+            shares[thread] += own + left_out
+        assert selfs == report["nodes"]["self"] and sum(shares) == report["samples"]
         if report["metric"] in ("time", "faults", "allocated"):
             assert shares == [thread["samples"] for thread in report["threads"]], report["metric"]
+        check_times(report)
+
+
+def check_times(report):
+    """The page's moments are the threads' samples, where they have times: those of the first metric."""
+    assert ("times" in report) == (report["metric"] == "time"), report["metric"]
+    for thread in report.get("times", {}).get("threads", ()):
+        assert sum(thread["moments"][3::4]) == report["threads"][thread["thread"]]["samples"]
+        assert sum(thread["moments"][0::4]) < report["times"]["columns"]
+        assert all(node for node in thread["moments"][2::4])  # all of them are told apart
 
 
 def makes_pages(path):
