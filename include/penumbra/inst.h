@@ -1,0 +1,208 @@
+/* What an object compiled with penumbra-gcc contains and calls: the contract between the compiler
+ * plugin (compiler/), the runtime libpenumbra-inst and whoever reads the tables of an ELF file.
+ * docs/instrumentation.md has the picture of a function.
+ *
+ *     an object file                                  a program or library (a module)
+ *     ──────────────                                  ───────────────────────────────
+ *     penumbra1_functions  array of ..._function      one array each, of all objects, in the order
+ *     penumbra1_blocks     array of ..._block         of the link; read only; no relocations, so the
+ *     penumbra1_events     array of ..._event         file's sections read like the memory's. A
+ *     penumbra1_values     array of ..._value         record is known by its place in its array.
+ *     penumbra1_types      array of ..._type
+ *     penumbra1_fields     array of ..._field
+ *     penumbra1_strings    strings, each ends with 0
+ *     and, in one group that the linker keeps once a module, all hidden:
+ *     __penumbra1_module   struct penumbra_inst_module, writable
+ *     __penumbra1_check    the check counter: int32_t, thread-local (or global)
+ *     __penumbra1_sample, _event, _value: what the code calls; they preserve all registers and flags
+ *     a constructor and a destructor that register the module
+ *
+ * The 1 is PENUMBRA_INST_ABI: objects of two versions in one module make two sets of everything.
+ *
+ * A place where no table refers to code: tables name functions by their linkage names, since code in
+ * a discarded group must not be referred to. A reference is the distance in bytes from the referring
+ * member itself to what it refers to; 0 is none (penumbra_inst_at).
+ *
+ * Without a runtime __penumbra_inst_register is absent (it is a weak reference) and the module stays
+ * disarmed: each thread's counter is set to INT32_MAX by its first check.
+ *
+ * Context: the functions of struct penumbra_inst_ops are called from any code of the program, in any
+ * thread, in signal handlers too, with any alignment of what is live, and may be interrupted by
+ * themselves. They may use general registers only: x87, SSE and AVX state is not saved for them.
+ * They allocate nothing and lock nothing. registration runs in a constructor (or in dlopen).
+ * Ownership: the module's, until __penumbra_inst_unregister returns. C99, C++98 and later. */
+#ifndef PENUMBRA_INST_H
+#define PENUMBRA_INST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PENUMBRA_INST_ABI 1u
+
+/* How a module was compiled; the bits of all its objects. */
+enum penumbra_inst_flags {
+    PENUMBRA_INST_DUPLICATED = 1 << 0, /* checks and duplicates: a sample lets a stretch of events run */
+    PENUMBRA_INST_GUARDED = 1 << 1,    /* no duplication: a sample lets one operation run */
+    PENUMBRA_INST_EXHAUSTIVE = 1 << 2, /* no checks: operations run always; nothing calls sample() */
+    PENUMBRA_INST_GLOBAL = 1 << 3,     /* the check counter is one for all threads */
+    PENUMBRA_INST_COUNTING = 1 << 4    /* checks, entries and back edges are counted: Property 1 */
+};
+
+struct penumbra_inst_function { /* 16 bytes */
+    int32_t name;               /* string: the linkage name */
+    int32_t file;               /* string: the source file as the compiler was given it */
+    uint32_t line;
+    uint32_t checksum;          /* of its control flow graph: of two builds, whether they agree */
+};
+
+/* A stretch of code whose events happen together: from a label or the return of a call to the next
+ * call or branch. Its operation counts all its events at once. */
+struct penumbra_inst_block { /* 16 bytes */
+    int32_t function;        /* struct penumbra_inst_function */
+    int32_t events;          /* struct penumbra_inst_event, n of them */
+    uint32_t n;
+    uint32_t line;           /* of its first instruction, 0 unknown */
+};
+
+enum penumbra_inst_kind {
+    PENUMBRA_INST_CALL = 1,   /* what: string, the callee's linkage name. A direct call */
+    PENUMBRA_INST_READ = 2,   /* what: struct penumbra_inst_field */
+    PENUMBRA_INST_WRITE = 3,  /* what: struct penumbra_inst_field */
+    PENUMBRA_INST_EDGE = 4,   /* what: 0. aux: number of the edge in its function; line: where it goes
+                               * to, source: where it comes from */
+    PENUMBRA_INST_INLINED = 5,/* what: string, the linkage name of the function whose inlined body
+                               * begins here */
+    PENUMBRA_INST_ENTRY = 6   /* what: 0. The function is entered (by whomever) */
+};
+
+struct penumbra_inst_event { /* 20 bytes */
+    int32_t what;            /* by kind */
+    int32_t caller;          /* string: the linkage name of the function that the line belongs to, if it
+                              * is inlined here; 0: the block's function */
+    uint32_t line;           /* of the access or the call site */
+    uint32_t aux;            /* EDGE: the edge's number. READ, WRITE: bytes of the instruction's access */
+    uint16_t source;         /* EDGE: line it comes from minus the function's line, 65535: unknown or more */
+    uint8_t kind;            /* enum penumbra_inst_kind */
+    uint8_t site;            /* of several calls on one line in one function: 0, 1, ... 255 (and more) */
+};
+
+/* What value() is given. */
+enum penumbra_inst_value_kind {
+    PENUMBRA_INST_TARGET = 1,   /* of an indirect call: an address. It is a call edge, too */
+    PENUMBRA_INST_ARGUMENT = 2, /* a parameter at entry; name: the parameter's */
+    PENUMBRA_INST_DIVISOR = 3,  /* of an integer division */
+    PENUMBRA_INST_LENGTH = 4,   /* the length given to memcpy and friends; name: the callee's */
+    PENUMBRA_INST_TRIPS = 5,    /* iterations of a loop, when it ends */
+    PENUMBRA_INST_ALLOC = 6     /* bytes asked for; name: the callee's; type: what is allocated */
+};
+
+struct penumbra_inst_value { /* 32 bytes */
+    int32_t function;        /* struct penumbra_inst_function */
+    int32_t name;            /* string or 0 */
+    int32_t type;            /* ALLOC: struct penumbra_inst_type or 0 */
+    int32_t caller;          /* string or 0: as in an event */
+    uint32_t line;
+    uint16_t index;          /* ARGUMENT: its place, from 0; else of several on a line the how manieth */
+    uint8_t kind;            /* enum penumbra_inst_value_kind */
+    uint8_t bytes;           /* the value's width: 1, 2, 4, 8; what is above it is undefined */
+    uint8_t is_signed;
+    uint8_t reserved[7];
+};
+
+enum penumbra_inst_type_kind {
+    PENUMBRA_INST_STRUCT = 1,
+    PENUMBRA_INST_UNION = 2,
+    PENUMBRA_INST_CLASS = 3
+};
+
+/* A type with all its members, also those that nothing accesses. Objects have a copy each: types with
+ * the same name, size, file and line are the same. Anonymous types are named after the typedef, or
+ * after the member that contains them ("outer::member"), or "<anonymous FILE:LINE>". */
+struct penumbra_inst_type { /* 32 bytes */
+    int32_t name;           /* string, as the program's language writes it, without struct */
+    int32_t file;           /* string or 0 */
+    int32_t fields;         /* struct penumbra_inst_field, n of them, by offset */
+    uint32_t n;
+    uint64_t size;          /* bytes */
+    uint32_t line;
+    uint16_t align;         /* bytes */
+    uint8_t kind;           /* enum penumbra_inst_type_kind */
+    uint8_t reserved;
+};
+
+enum penumbra_inst_field_flags {
+    PENUMBRA_INST_BITFIELD = 1 << 0,
+    PENUMBRA_INST_BASE = 1 << 1,    /* a base class of a C++ class */
+    PENUMBRA_INST_VPTR = 1 << 2,    /* the pointer to the virtual table */
+    PENUMBRA_INST_ARRAY = 1 << 3,
+    PENUMBRA_INST_NESTED = 1 << 4   /* struct, union or class (or an array of them) */
+};
+
+struct penumbra_inst_field { /* 40 bytes */
+    int32_t type;            /* struct penumbra_inst_type that it is a member of */
+    int32_t name;            /* string; 0: anonymous */
+    int32_t type_name;       /* string: the member's own type, as pahole would print it */
+    uint32_t flags;          /* enum penumbra_inst_field_flags */
+    uint64_t offset;         /* bits from the start of the type */
+    uint64_t size;           /* bits; 0: a flexible array */
+    uint32_t align;          /* bytes */
+    uint32_t line;
+};
+
+struct penumbra_inst_module;
+
+/* What the runtime does. A burst is what happens in a thread from one sample() to the next. */
+struct penumbra_inst_ops {
+    /* A check has brought the counter below 0, and the duplicate is entered. Sets *counter so that
+     * the n-th check from now is the next sample: to n - 1. Whether events that follow are counted
+     * is the runtime's to remember; disarmed, it sets INT32_MAX and counts none. */
+    void (*sample)(struct penumbra_inst_module *, int32_t *counter);
+    /* All events of the block happen. */
+    void (*event)(struct penumbra_inst_module *, const struct penumbra_inst_block *);
+    void (*value)(struct penumbra_inst_module *, const struct penumbra_inst_value *, uint64_t value);
+};
+
+/* The first three members are at offsets that the module's assembly knows. */
+struct penumbra_inst_module {
+    const struct penumbra_inst_ops *ops; /* NULL: disarmed for good. Written by the runtime */
+    uint32_t abi;                        /* PENUMBRA_INST_ABI */
+    uint32_t bytes;                      /* of this struct: members are only added at its end */
+    void *data;                          /* the runtime's own; NULL at first */
+    /* The calling thread's check counter in this module. New threads' are 0: their first check calls
+     * sample(), which is how a runtime gets to know a thread. */
+    int32_t *(*counter)(void);
+    const struct penumbra_inst_function *functions, *functions_end;
+    const struct penumbra_inst_block *blocks, *blocks_end;
+    const struct penumbra_inst_event *events, *events_end;
+    const struct penumbra_inst_value *values, *values_end;
+    const struct penumbra_inst_type *types, *types_end;
+    const struct penumbra_inst_field *fields, *fields_end;
+    const char *strings, *strings_end;
+    /* Of a counting build (PENUMBRA_INST_COUNTING): checks executed, entries of functions and back
+     * edges taken in checking code. Not atomic. */
+    uint64_t checks, entries, back_edges;
+    uint32_t flags; /* enum penumbra_inst_flags */
+    uint32_t reserved;
+};
+
+/* Called by each module's constructor and destructor, if they are defined in the process. register
+ * sets module->ops, or leaves it alone: it refuses an abi that it does not know. It may set
+ * *module->counter(), which early constructors may have brought to INT32_MAX. */
+void __penumbra_inst_register(struct penumbra_inst_module *);
+void __penumbra_inst_unregister(struct penumbra_inst_module *);
+
+/* What a reference refers to: penumbra_inst_at(&event->what). NULL if it refers to nothing. */
+static inline const void *penumbra_inst_at(const int32_t *reference)
+{
+    return *reference ? (const char *)reference + *reference : NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
