@@ -4,32 +4,32 @@
  *
  *     an object file                                  a program or library (a module)
  *     ──────────────                                  ───────────────────────────────
- *     penumbra1_functions  array of ..._function      one array each, of all objects, in the order
- *     penumbra1_blocks     array of ..._block         of the link; read only; no relocations, so the
- *     penumbra1_events     array of ..._event         file's sections read like the memory's. A
- *     penumbra1_values     array of ..._value         record is known by its place in its array.
- *     penumbra1_types      array of ..._type
+ *     penumbra1_functions  array of ..._function      one array each, of all objects, in the
+ *     penumbra1_blocks     array of ..._block         order of the link; read only; without
+ *     penumbra1_events     array of ..._event         relocations, so that the file's sections
+ *     penumbra1_values     array of ..._value         read like the memory's. A record is known
+ *     penumbra1_types      array of ..._type          by its place in its array
  *     penumbra1_fields     array of ..._field
  *     penumbra1_strings    strings, each ends with 0
  *     and, in one group that the linker keeps once a module, all hidden:
  *     __penumbra1_module   struct penumbra_inst_module, writable
  *     __penumbra1_check    the check counter: int32_t, thread-local (or global)
- *     __penumbra1_sample, _event, _value: what the code calls; they preserve all registers and flags
+ *     __penumbra1_sample, _event, _value: what the code calls; all registers and flags are kept
  *     a constructor and a destructor that register the module
  *
  * The 1 is PENUMBRA_INST_ABI: objects of two versions in one module make two sets of everything.
  *
- * A place where no table refers to code: tables name functions by their linkage names, since code in
- * a discarded group must not be referred to. A reference is the distance in bytes from the referring
- * member itself to what it refers to; 0 is none (penumbra_inst_at).
+ * No table refers to code, which the linker may discard with its group: functions are known by
+ * their linkage names. A reference is the distance in bytes from the referring member itself to what it
+ * refers to; 0 is none (penumbra_inst_at).
  *
- * Without a runtime __penumbra_inst_register is absent (it is a weak reference) and the module stays
- * disarmed: each thread's counter is set to INT32_MAX by its first check.
+ * Without a runtime __penumbra_inst_register is absent (the reference is weak), and the module
+ * stays disarmed: each thread's counter is set to INT32_MAX by its first check.
  *
- * Context: the functions of struct penumbra_inst_ops are called from any code of the program, in any
- * thread, in signal handlers too, with any alignment of what is live, and may be interrupted by
- * themselves. They may use general registers only: x87, SSE and AVX state is not saved for them.
- * They allocate nothing and lock nothing. registration runs in a constructor (or in dlopen).
+ * Context: the functions of struct penumbra_inst_ops are called from any code of the program, in
+ * any thread, in signal handlers too, and may be interrupted by themselves. They use general registers
+ * only: x87, SSE and AVX state is not saved for them. They allocate nothing and lock nothing.
+ * Registration is called by constructors, in dlopen too.
  * Ownership: the module's, until __penumbra_inst_unregister returns. C99, C++98 and later. */
 #ifndef PENUMBRA_INST_H
 #define PENUMBRA_INST_H
@@ -43,11 +43,12 @@ extern "C" {
 
 #define PENUMBRA_INST_ABI 1u
 
-/* How a module was compiled; the bits of all its objects. */
+/* How a module was compiled: what the object says whose descriptor the linker keeps. Objects of one
+ * module are to be compiled with the same variant and counter. */
 enum penumbra_inst_flags {
-    PENUMBRA_INST_DUPLICATED = 1 << 0, /* checks and duplicates: a sample lets a stretch of events run */
+    PENUMBRA_INST_DUPLICATED = 1 << 0, /* a sample lets the events up to the next check happen */
     PENUMBRA_INST_GUARDED = 1 << 1,    /* no duplication: a sample lets one operation run */
-    PENUMBRA_INST_EXHAUSTIVE = 1 << 2, /* no checks: operations run always; nothing calls sample() */
+    PENUMBRA_INST_EXHAUSTIVE = 1 << 2, /* no checks, no sample(): operations run always */
     PENUMBRA_INST_GLOBAL = 1 << 3,     /* the check counter is one for all threads */
     PENUMBRA_INST_COUNTING = 1 << 4    /* checks, entries and back edges are counted: Property 1 */
 };
@@ -72,22 +73,23 @@ enum penumbra_inst_kind {
     PENUMBRA_INST_CALL = 1,   /* what: string, the callee's linkage name. A direct call */
     PENUMBRA_INST_READ = 2,   /* what: struct penumbra_inst_field */
     PENUMBRA_INST_WRITE = 3,  /* what: struct penumbra_inst_field */
-    PENUMBRA_INST_EDGE = 4,   /* what: 0. aux: number of the edge in its function; line: where it goes
-                               * to, source: where it comes from */
-    PENUMBRA_INST_INLINED = 5,/* what: string, the linkage name of the function whose inlined body
-                               * begins here */
+    /* what: 0. aux: the edge's number in its function; it goes from line `source` to `line` */
+    PENUMBRA_INST_EDGE = 4,
+    PENUMBRA_INST_INLINED = 5, /* what: string, the linkage name of what is inlined here */
     PENUMBRA_INST_ENTRY = 6   /* what: 0. The function is entered (by whomever) */
 };
 
 struct penumbra_inst_event { /* 20 bytes */
     int32_t what;            /* by kind */
-    int32_t caller;          /* string: the linkage name of the function that the line belongs to, if it
-                              * is inlined here; 0: the block's function */
+    int32_t caller;          /* string: linkage name of the function that the line is in, if that
+                              * is inlined here; 0: the block's function, or not known (no -g) */
     uint32_t line;           /* of the access or the call site */
-    uint32_t aux;            /* EDGE: the edge's number. READ, WRITE: bytes of the instruction's access */
-    uint16_t source;         /* EDGE: line it comes from minus the function's line, 65535: unknown or more */
+    uint32_t aux;            /* EDGE: its number. READ, WRITE: bytes that are accessed */
+    uint16_t source;         /* EDGE: the line it comes from, less the function's; 65535: unknown */
     uint8_t kind;            /* enum penumbra_inst_kind */
-    uint8_t site;            /* of several calls on one line in one function: 0, 1, ... 255 (and more) */
+    uint8_t site;            /* CALL: of several on one line, which: 0, 1, ... 255 and more. READ,
+                              * WRITE: 0: the member itself; n: it contains what is accessed, n
+                              * members deep */
 };
 
 /* What value() is given. */
@@ -106,7 +108,7 @@ struct penumbra_inst_value { /* 32 bytes */
     int32_t type;            /* ALLOC: struct penumbra_inst_type or 0 */
     int32_t caller;          /* string or 0: as in an event */
     uint32_t line;
-    uint16_t index;          /* ARGUMENT: its place, from 0; else of several on a line the how manieth */
+    uint16_t index;          /* ARGUMENT: its place, from 0; else, of several on one line, which */
     uint8_t kind;            /* enum penumbra_inst_value_kind */
     uint8_t bytes;           /* the value's width: 1, 2, 4, 8; what is above it is undefined */
     uint8_t is_signed;
@@ -116,11 +118,11 @@ struct penumbra_inst_value { /* 32 bytes */
 enum penumbra_inst_type_kind {
     PENUMBRA_INST_STRUCT = 1,
     PENUMBRA_INST_UNION = 2,
-    PENUMBRA_INST_CLASS = 3
+    PENUMBRA_INST_CLASS = 3 /* not told from a struct by penumbra-gcc */
 };
 
-/* A type with all its members, also those that nothing accesses. Objects have a copy each: types with
- * the same name, size, file and line are the same. Anonymous types are named after the typedef, or
+/* A type with all its members, also those that nothing accesses. Objects have a copy each: types
+ * with the same name, size, file and line are the same. Anonymous types are named after the typedef, or
  * after the member that contains them ("outer::member"), or "<anonymous FILE:LINE>". */
 struct penumbra_inst_type { /* 32 bytes */
     int32_t name;           /* string, as the program's language writes it, without struct */
@@ -163,7 +165,7 @@ struct penumbra_inst_ops {
     void (*sample)(struct penumbra_inst_module *, int32_t *counter);
     /* All events of the block happen. */
     void (*event)(struct penumbra_inst_module *, const struct penumbra_inst_block *);
-    void (*value)(struct penumbra_inst_module *, const struct penumbra_inst_value *, uint64_t value);
+    void (*value)(struct penumbra_inst_module *, const struct penumbra_inst_value *, uint64_t is);
 };
 
 /* The first three members are at offsets that the module's assembly knows. */
@@ -172,8 +174,8 @@ struct penumbra_inst_module {
     uint32_t abi;                        /* PENUMBRA_INST_ABI */
     uint32_t bytes;                      /* of this struct: members are only added at its end */
     void *data;                          /* the runtime's own; NULL at first */
-    /* The calling thread's check counter in this module. New threads' are 0: their first check calls
-     * sample(), which is how a runtime gets to know a thread. */
+    /* The calling thread's check counter in this module. New threads' are 0: their first check
+     * calls sample(), which is how a runtime gets to know a thread. */
     int32_t *(*counter)(void);
     const struct penumbra_inst_function *functions, *functions_end;
     const struct penumbra_inst_block *blocks, *blocks_end;
@@ -182,8 +184,8 @@ struct penumbra_inst_module {
     const struct penumbra_inst_type *types, *types_end;
     const struct penumbra_inst_field *fields, *fields_end;
     const char *strings, *strings_end;
-    /* Of a counting build (PENUMBRA_INST_COUNTING): checks executed, entries of functions and back
-     * edges taken in checking code. Not atomic. */
+    /* Of a counting build (PENUMBRA_INST_COUNTING): checks executed, entries of functions, and back
+     * edges taken. Not atomic. */
     uint64_t checks, entries, back_edges;
     uint32_t flags; /* enum penumbra_inst_flags */
     uint32_t reserved;

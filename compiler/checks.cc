@@ -1,0 +1,207 @@
+#include "gcc.h"
+#include "checks.h"
+
+#include "arguments.h"
+#include "penumbra/inst.h"
+
+static rtx asm_text(const std::string &text, rtvec inputs, rtvec constraints, rtvec labels)
+{
+    location_t where = DECL_SOURCE_LOCATION(current_function_decl);
+    rtx operands = gen_rtx_ASM_OPERANDS(VOIDmode, ggc_strdup(text.c_str()), "", 0, inputs,
+                                        constraints, labels, where);
+    MEM_VOLATILE_P(operands) = 1;
+    return operands;
+}
+
+static rtx asm_plain(const std::string &text)
+{
+    return asm_text(text, rtvec_alloc(0), rtvec_alloc(0), rtvec_alloc(0));
+}
+
+static rtx clobber(int regno, machine_mode mode)
+{
+    return gen_rtx_CLOBBER(VOIDmode, gen_rtx_REG(mode, regno));
+}
+
+static void set_location(rtx_insn *insn)
+{
+    INSN_LOCATION(insn) = prologue_location;
+}
+
+/* Whether the call frame is known to be addressed by the stack pointer throughout. Where it may be
+ * by another register, a moved stack pointer is not told to unwinders: only those that interrupt
+ * the operation itself would want to know. */
+static bool frame_is_by_stack_pointer()
+{
+    return flag_dwarf2_cfi_asm && !frame_pointer_needed && !crtl->drap_reg &&
+           (flag_asynchronous_unwind_tables || flag_unwind_tables || flag_exceptions);
+}
+
+static std::string move_stack(int bytes)
+{
+    std::string text = "leaq\t" + std::to_string(bytes) + "(%%rsp), %%rsp\n\t";
+    if (frame_is_by_stack_pointer())
+        text += ".cfi_adjust_cfa_offset " + std::to_string(-bytes) + "\n\t";
+    return text;
+}
+
+/* sub $1, counter, and what it takes to address it. */
+static std::string count_down(int scratch)
+{
+    if (argument.global_counter)
+        return "subl\t$1, __penumbra1_check(%%rip)\n\t";
+    if (!flag_shlib)
+        return "subl\t$1, %%fs:__penumbra1_check@tpoff\n\t";
+    std::string name = scratch >= 0 ? reg_names[scratch] : "ax";
+    if (name[0] != 'r')
+        name = "r" + name;
+    std::string count = "movq\t__penumbra1_check@gottpoff(%%rip), %%" + name +
+                        "\n\tsubl\t$1, %%fs:(%%" + name + ")\n\t";
+    if (scratch >= 0)
+        return count;
+    return move_stack(-136) + "movq\t%%rax, (%%rsp)\n\t" + count + "movq\t(%%rsp), %%rax\n\t" +
+           move_stack(136);
+}
+
+void check_emit(basic_block block, rtx_code_label *label, bool jumps_if_due, int scratch)
+{
+    bool uses_scratch = scratch >= 0 && flag_shlib && !argument.global_counter;
+    std::string text = count_down(scratch) + (jumps_if_due ? "js\t%l0" : "jns\t%l0");
+    rtx check = asm_text(text, rtvec_alloc(0), rtvec_alloc(0),
+                         gen_rtvec(1, gen_rtx_LABEL_REF(Pmode, label)));
+    rtvec parts = uses_scratch ? gen_rtvec(3, check, clobber(FLAGS_REG, CCmode),
+                                           clobber(scratch, DImode))
+                               : gen_rtvec(2, check, clobber(FLAGS_REG, CCmode));
+    rtx_insn *insn = emit_jump_insn_after_noloc(gen_rtx_PARALLEL(VOIDmode, parts), BB_END(block));
+    set_location(insn);
+    JUMP_LABEL(insn) = label;
+    LABEL_NUSES(label)++;
+}
+
+static std::string call_sample()
+{
+    return "call\t__penumbra1_sample\n\t";
+}
+
+void check_emit_sample(basic_block block, bool red_zone)
+{
+    std::string text = call_sample();
+    if (red_zone)
+        text = move_stack(-128) + text + move_stack(128);
+    rtx_insn *insn = emit_insn_after_noloc(asm_plain(text), BB_END(block), block);
+    set_location(insn);
+}
+
+static std::string flags_saved(bool live)
+{
+    return live ? move_stack(-136) + "pushfq\n\tpopq\t(%%rsp)\n\t" : "";
+}
+
+static std::string flags_restored(bool live)
+{
+    return live ? "pushq\t(%%rsp)\n\tpopfq\n\t" + move_stack(136) : "";
+}
+
+/* An operation behind a check of its own, all in one instruction of the compiler's. */
+static std::string guarded(const std::string &operation, bool flags)
+{
+    if (argument.how != VARIANT_NONE)
+        return operation;
+    return flags_saved(flags) + count_down(-1) + "jns\t9f\n\t" + call_sample() + operation +
+           "\n9:\t" + flags_restored(flags);
+}
+
+static void emit_operation(const std::string &text, rtx operand, const place &at)
+{
+    rtx pattern;
+    if (operand) {
+        rtx input = gen_rtx_ASM_INPUT_loc(GET_MODE(operand), "rm",
+                                          DECL_SOURCE_LOCATION(current_function_decl));
+        pattern = asm_text(text, gen_rtvec(1, operand), gen_rtvec(1, input), rtvec_alloc(0));
+    } else {
+        pattern = asm_plain(text);
+    }
+    if (argument.how == VARIANT_NONE && !at.flags)
+        pattern = gen_rtx_PARALLEL(VOIDmode, gen_rtvec(2, pattern, clobber(FLAGS_REG, CCmode)));
+    set_location(emit_insn_before_noloc(pattern, at.insn, BLOCK_FOR_INSN(at.insn)));
+}
+
+/* The stack pointer is below the red zone all the while: a guard's call is safe, too. */
+static std::string in_place(const std::string &operation, const place &at)
+{
+    std::string text = guarded(operation, at.flags);
+    return at.red_zone ? move_stack(-128) + text + "\n\t" + move_stack(128) : text;
+}
+
+void operation_emit_event(int block, const place &at)
+{
+    std::string call = "call\t__penumbra1_event\n\tnopl\t.LpnbB" + std::to_string(block) +
+                       "(%%rip)";
+    emit_operation(in_place(call, at), NULL_RTX, at);
+}
+
+/* Of an operand that the stack pointer addresses, what is to be written where the stack pointer is
+ * `bytes` lower. */
+static rtx operand_lower(rtx operand, int bytes)
+{
+    if (!MEM_P(operand) || bytes == 0)
+        return operand;
+    return simplify_replace_rtx(operand, stack_pointer_rtx,
+                                plus_constant(Pmode, stack_pointer_rtx, bytes));
+}
+
+/* Pushes the operand's value; the stack pointer is 8 lower then.
+ *
+ *     register, memory of 8 bytes   push it
+ *     memory that is narrower       a push would read beyond it: by way of rax
+ *     a product                     of rdi and rsi, what calloc is asked for; flags are dead at calls */
+static std::string push_operand(const_rtx operand)
+{
+    static const char through_rax[] = "pushq\t%%rax\n\t";
+    static const char into_slot[] = "movq\t%%rax, 8(%%rsp)\n\tpopq\t%%rax\n\t";
+    if (GET_CODE(operand) == MULT)
+        return move_stack(-8) + through_rax + "movq\t%%rdi, %%rax\n\timulq\t%%rsi, %%rax\n\t" +
+               into_slot;
+    if (MEM_P(operand) && GET_MODE_SIZE(GET_MODE(operand)).to_constant() < 8) {
+        const char *load = GET_MODE(operand) == SImode   ? "movl\t%0, %%eax\n\t"
+                           : GET_MODE(operand) == HImode ? "movzwl\t%0, %%eax\n\t"
+                                                         : "movzbl\t%0, %%eax\n\t";
+        return move_stack(-8) + through_rax + load + into_slot;
+    }
+    std::string push = "pushq\t%q0\n\t";
+    return frame_is_by_stack_pointer() ? push + ".cfi_adjust_cfa_offset 8\n\t" : push;
+}
+
+/* push addresses its operand before it moves the stack pointer, push_operand's loads after 16. */
+static int lower_at_load(const_rtx operand)
+{
+    return MEM_P(operand) && GET_MODE_SIZE(GET_MODE(operand)).to_constant() < 8 ? 16 : 0;
+}
+
+void operation_emit_value(int value, rtx operand, const place &at)
+{
+    int lower = lower_at_load(operand) + (at.red_zone ? 128 : 0);
+    if (argument.how == VARIANT_NONE && at.flags)
+        lower += 136;
+    std::string call = push_operand(operand) + "call\t__penumbra1_value\n\tnopl\t.LpnbV" +
+                       std::to_string(value) + "(%%rip)\n\t" + move_stack(8);
+    bool is_product = GET_CODE(operand) == MULT;
+    emit_operation(in_place(call, at), is_product ? NULL_RTX : operand_lower(operand, lower), at);
+}
+
+static void count_at(basic_block block, size_t offset)
+{
+    std::string text = "addq\t$1, __penumbra1_module+" + std::to_string(offset) + "(%%rip)";
+    rtvec parts = gen_rtvec(2, asm_plain(text), clobber(FLAGS_REG, CCmode));
+    set_location(emit_insn_after_noloc(gen_rtx_PARALLEL(VOIDmode, parts), BB_END(block), block));
+}
+
+void count_emit(basic_block block, bool check, bool entry, bool back)
+{
+    if (check)
+        count_at(block, offsetof(penumbra_inst_module, checks));
+    if (entry)
+        count_at(block, offsetof(penumbra_inst_module, entries));
+    if (back)
+        count_at(block, offsetof(penumbra_inst_module, back_edges));
+}

@@ -1,0 +1,33 @@
+/* The instructions that the plugin adds: checks, their slow paths, operations. All are assembly in
+ * volatile asm instructions, so that no later pass takes them apart.
+ *
+ * Context: in cfg layout mode, after register allocation; liveness is known. */
+#ifndef PENUMBRA_COMPILER_CHECKS_H
+#define PENUMBRA_COMPILER_CHECKS_H
+
+/* Ends `block`, which falls through or jumps to its one successor, with a check whose jump to
+ * `label` is taken if the counter is below zero (jumps_if_due) or if it is not. `scratch`: a
+ * general register that is dead there, or -1. The flags are dead. */
+void check_emit(basic_block block, rtx_code_label *label, bool jumps_if_due, int scratch);
+
+/* The call of the slow path, at the end of an empty block. `red_zone`: what is below the stack
+ * pointer may be live. */
+void check_emit_sample(basic_block block, bool red_zone);
+
+/* Where an operation stands. */
+struct place {
+    rtx_insn *insn; /* it goes before this one */
+    bool red_zone;
+    bool flags;     /* are live. Only a guard changes them */
+};
+
+/* Operation number `block` or `value` of tables.h: preserves registers and flags. Without
+ * duplication a check guards it. */
+void operation_emit_event(int block, const place &at);
+void operation_emit_value(int value, rtx operand, const place &at);
+
+/* Counts in __penumbra1_module, at the end of the block, a check, an entry, a back edge. The flags
+ * are dead. */
+void count_emit(basic_block block, bool check, bool entry, bool back);
+
+#endif

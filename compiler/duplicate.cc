@@ -1,0 +1,331 @@
+#include "gcc.h"
+#include "duplicate.h"
+
+#include "checks.h"
+#include "layout.h"
+#include "operations.h"
+#include "arguments.h"
+#include "partial.h"
+
+/* An edge of the checking code on which the counter is counted. */
+struct checked_edge {
+    edge on;
+    int scratch;       /* a dead register, or -1 */
+    basic_block check; /* where it has been split */
+    bool entry, back;
+};
+
+struct duplication {
+    std::vector<basic_block> copied;  /* in the order of the code */
+    std::vector<bool> is_copied;      /* by index */
+    std::vector<bool> goes_on;        /* by index: no check follows within the function's way */
+    std::vector<basic_block> copy_of; /* by the original's index; NULL: not copied */
+    std::map<int, basic_block> label_of; /* what has been split off a label, by its index */
+    std::vector<checked_edge> checked;
+    std::vector<checked_edge> counted;   /* entries and back edges without a check */
+    bool counts_entries;
+};
+
+static bool is_marked(const std::vector<bool> &marks, const_basic_block block)
+{
+    return (size_t)block->index < marks.size() && marks[block->index];
+}
+
+static basic_block copy_of(const duplication &d, const_basic_block block)
+{
+    return (size_t)block->index < d.copy_of.size() ? d.copy_of[block->index] : NULL;
+}
+
+static bool has_abnormal_predecessor(basic_block block)
+{
+    edge e;
+    edge_iterator ei;
+    FOR_EACH_EDGE(e, ei, block->preds)
+        if (e->flags & EDGE_COMPLEX)
+            return true;
+    return false;
+}
+
+static rtx_insn *last_label(basic_block block)
+{
+    rtx_insn *last = NULL;
+    for (rtx_insn *i = BB_HEAD(block); LABEL_P(i) || NOTE_INSN_BASIC_BLOCK_P(i); i = NEXT_INSN(i)) {
+        last = i;
+        if (i == BB_END(block))
+            break;
+    }
+    return last;
+}
+
+/* Ordinary edges need not go through the label that abnormal ones go to. */
+static void redirect_ordinary(basic_block from, basic_block to)
+{
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        edge e;
+        edge_iterator ei;
+        FOR_EACH_EDGE(e, ei, from->preds) {
+            if ((e->flags & EDGE_COMPLEX) || e->src == ENTRY_BLOCK_PTR_FOR_FN(cfun) ||
+                EDGE_COUNT(e->src->succs) != 1)
+                continue;
+            redirect_edge_and_branch_force(e, to);
+            changed = true;
+            break;
+        }
+    }
+}
+
+/* A block for each label where abnormal edges arrive, and for each jump through a table. */
+static void split_blocks(duplication *d, std::vector<basic_block> *single)
+{
+    std::vector<basic_block> all;
+    basic_block block;
+    FOR_EACH_BB_FN(block, cfun)
+        all.push_back(block);
+    for (basic_block b : all) {
+        if (has_abnormal_predecessor(b)) {
+            basic_block rest = split_block(b, last_label(b))->dest;
+            d->label_of[rest->index] = b;
+            redirect_ordinary(b, rest);
+            single->push_back(b);
+            b = rest;
+        }
+        if (can_duplicate_block_p(b))
+            continue;
+        rtx_insn *jump = BB_END(b);
+        if (tablejump_p(jump, NULL, NULL) && jump != BB_HEAD(b))
+            b = split_block(b, PREV_INSN(jump))->dest;
+        single->push_back(b);
+    }
+}
+
+static void choose_copied(duplication *d, const std::vector<basic_block> &single)
+{
+    d->is_copied.assign(last_basic_block_for_fn(cfun), false);
+    basic_block block;
+    FOR_EACH_BB_FN(block, cfun)
+        d->is_copied[block->index] = true;
+    for (basic_block b : single)
+        d->is_copied[b->index] = false;
+    d->goes_on = d->is_copied;
+    if (argument.how == VARIANT_PARTIAL) {
+        partial_blocks without = partial_choose(d->is_copied, d->counts_entries);
+        for (size_t i = 0; i < d->is_copied.size(); i++) {
+            d->is_copied[i] = d->is_copied[i] && !without.top[i] && !without.bottom[i];
+            d->goes_on[i] = d->goes_on[i] && !without.top[i];
+        }
+    }
+    FOR_EACH_BB_FN(block, cfun)
+        if (d->is_copied[block->index])
+            d->copied.push_back(block);
+}
+
+static bitmap live_at(const duplication &d, basic_block block)
+{
+    auto label = d.label_of.find(block->index);
+    return df_get_live_in(label == d.label_of.end() ? block : label->second);
+}
+
+/* A general register that calls may change and nothing uses; -1: none. Where exceptions land, two
+ * registers are set by the unwinder, which liveness does not show. */
+static int dead_register(const duplication &d, basic_block block)
+{
+    static const int candidates[] = {R11_REG, R10_REG, R9_REG, R8_REG, DI_REG,
+                                     SI_REG,  CX_REG,  DX_REG, AX_REG};
+    bitmap live = live_at(d, block);
+    bool lands = d.label_of.count(block->index) > 0;
+    for (int regno : candidates) {
+        if (fixed_regs[regno] || global_regs[regno] || !crtl->abi->clobbers_full_reg_p(regno) ||
+            bitmap_bit_p(live, regno))
+            continue;
+        if (lands && (regno == AX_REG || regno == DX_REG))
+            continue;
+        return regno;
+    }
+    return -1;
+}
+
+static bool flags_live(const duplication &d, const_edge e)
+{
+    return bitmap_bit_p(live_at(d, e->dest), FLAGS_REG);
+}
+
+/* Whether the edge has a check: an entry, a back edge, or one from what is not copied, into a copy;
+ * also an entry that is counted itself. */
+static bool is_checked(const duplication &d, const_edge e, bool entry)
+{
+    if (!is_marked(d.is_copied, e->dest))
+        return entry && d.counts_entries;
+    return !is_marked(d.goes_on, e->src) || (e->flags & EDGE_DFS_BACK);
+}
+
+static const char *choose_checked(duplication *d)
+{
+    basic_block block;
+    FOR_ALL_BB_FN(block, cfun) {
+        bool entry = block == ENTRY_BLOCK_PTR_FOR_FN(cfun);
+        edge e;
+        edge_iterator ei;
+        FOR_EACH_EDGE(e, ei, block->succs) {
+            bool back = e->flags & EDGE_DFS_BACK;
+            if (is_checked(*d, e, entry)) {
+                if (e->flags & EDGE_COMPLEX)
+                    return "an abnormal edge leads into the middle of code";
+                if (flags_live(*d, e))
+                    return "the flags are live at a check";
+                d->checked.push_back({e, dead_register(*d, e->dest), NULL, entry, back});
+            } else if (argument.counting && (entry || back) && !(e->flags & EDGE_COMPLEX) &&
+                       !flags_live(*d, e)) {
+                d->counted.push_back({e, -1, NULL, entry, back});
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool is_hot(const_basic_block block)
+{
+    return !crtl->has_bb_partition || BB_PARTITION(block) != BB_COLD_PARTITION;
+}
+
+/* Makes the block the last of the part of the code that it is in. */
+static void place_last(basic_block block)
+{
+    unlink_block(block);
+    basic_block last = EXIT_BLOCK_PTR_FOR_FN(cfun)->prev_bb;
+    if (is_hot(block))
+        while (!is_hot(last))
+            last = last->prev_bb;
+    link_block(block, last);
+}
+
+static void set_crossing(edge e)
+{
+    if (crtl->has_bb_partition && BB_PARTITION(e->src) != BB_PARTITION(e->dest))
+        e->flags |= EDGE_CROSSING;
+    else
+        e->flags &= ~EDGE_CROSSING;
+}
+
+static basic_block split_in_place(edge e)
+{
+    basic_block from = e->src;
+    basic_block between = split_edge(e);
+    if (from != ENTRY_BLOCK_PTR_FOR_FN(cfun))
+        BB_COPY_PARTITION(between, from);
+    set_crossing(single_pred_edge(between));
+    set_crossing(single_succ_edge(between));
+    if (from != ENTRY_BLOCK_PTR_FOR_FN(cfun) && tablejump_p(BB_END(from), NULL, NULL))
+        place_last(between);
+    return between;
+}
+
+static void split_checked(duplication *d)
+{
+    for (checked_edge &c : d->checked)
+        c.check = split_in_place(c.on);
+    for (checked_edge &c : d->counted)
+        count_emit(split_in_place(c.on), false, c.entry, c.back);
+}
+
+static void copy_blocks(duplication *d)
+{
+    d->copy_of.assign(last_basic_block_for_fn(cfun), NULL);
+    for (basic_block block : d->copied) {
+        basic_block copy = duplicate_block(block, NULL, NULL);
+        place_last(copy);
+        copy->count = profile_count::zero();
+        d->copy_of[block->index] = copy;
+    }
+}
+
+/* Edges between copied blocks lead to the copies; those to checks, labels and tables stay. */
+static void redirect_copies(const duplication &d)
+{
+    for (basic_block block : d.copied) {
+        basic_block copy = copy_of(d, block);
+        bool changed = true;
+        while (changed) {
+            changed = false;
+            edge e;
+            edge_iterator ei;
+            FOR_EACH_EDGE(e, ei, copy->succs) {
+                basic_block to = copy_of(d, e->dest);
+                if (!to || (e->flags & EDGE_COMPLEX))
+                    continue;
+                redirect_edge_and_branch_force(e, to);
+                changed = true;
+                break;
+            }
+        }
+        edge e;
+        edge_iterator ei;
+        FOR_EACH_EDGE(e, ei, copy->succs)
+            set_crossing(e);
+    }
+}
+
+static basic_block empty_block(basic_block like)
+{
+    basic_block block = create_basic_block(NULL, NULL, EXIT_BLOCK_PTR_FOR_FN(cfun)->prev_bb);
+    BB_COPY_PARTITION(block, like);
+    place_last(block);
+    block->count = profile_count::zero();
+    return block;
+}
+
+/* The slow path between a check and the copy. */
+static basic_block slow_path(const duplication &d, const checked_edge &c, basic_block to)
+{
+    basic_block slow = empty_block(c.check);
+    check_emit_sample(slow, operations_red_zone() && !c.entry);
+    basic_block copy = copy_of(d, to);
+    set_crossing(make_single_succ_edge(slow, copy ? copy : to, EDGE_FALLTHRU));
+    if (c.entry)
+        operations_enter(slow, false);
+    return slow;
+}
+
+/* Where the checked block follows the check, the check jumps to the slow path; else it jumps to the
+ * checked block, and the slow path is what it falls through to. */
+static void fill_check(const duplication &d, const checked_edge &c)
+{
+    edge stays = single_succ_edge(c.check);
+    basic_block to = stays->dest;
+    basic_block slow = slow_path(d, c, to);
+    if (argument.counting)
+        count_emit(c.check, true, c.entry, c.back);
+    bool follows = c.check->next_bb == to;
+    check_emit(c.check, block_label(follows ? slow : to), follows, c.scratch);
+    edge leaves = make_edge(c.check, slow, follows ? 0 : EDGE_FALLTHRU);
+    stays->flags = (stays->flags & ~EDGE_FALLTHRU) | (follows ? EDGE_FALLTHRU : 0);
+    leaves->probability = profile_probability::very_unlikely();
+    stays->probability = leaves->probability.invert();
+    set_crossing(leaves);
+    set_crossing(stays);
+}
+
+const char *duplicate_function()
+{
+    duplication d;
+    std::vector<basic_block> single;
+    layout_enter();
+    d.counts_entries = operations_at_entry();
+    split_blocks(&d, &single);
+    mark_dfs_back_edges();
+    choose_copied(&d, single);
+    const char *reason = choose_checked(&d);
+    if (!reason) {
+        operations_begin();
+        split_checked(&d);
+        copy_blocks(&d);
+        redirect_copies(d);
+        for (const checked_edge &c : d.checked)
+            fill_check(d, c);
+        for (basic_block block : d.copied)
+            operations_insert(copy_of(d, block));
+    }
+    layout_leave();
+    return reason;
+}

@@ -1,0 +1,89 @@
+/* penumbra.so: instrumentation sampling for GCC (docs/instrumentation.md).
+ *
+ * Its pass runs when a function's instructions and their order are final, before the control
+ * flow graph is given up. A small one before it looks for types that instructions do not have. */
+#include "gcc.h"
+
+#include "allocations.h"
+#include "arguments.h"
+#include "duplicate.h"
+#include "inplace.h"
+#include "report.h"
+#include "suitable.h"
+#include "support.h"
+#include "tables.h"
+
+int plugin_is_GPL_compatible;
+
+static const char *instrument()
+{
+    const char *reason = suitable_reason();
+    if (reason)
+        return reason;
+    if (argument.how == VARIANT_FULL || argument.how == VARIANT_PARTIAL)
+        return duplicate_function();
+    instrument_in_place();
+    return NULL;
+}
+
+static const pass_data sampling_pass_data = {
+    RTL_PASS, "penumbra", OPTGROUP_NONE, TV_NONE, PROP_cfg, 0, 0, 0, 0,
+};
+
+class sampling_pass : public rtl_opt_pass {
+public:
+    explicit sampling_pass(gcc::context *context) : rtl_opt_pass(sampling_pass_data, context) {}
+
+    unsigned int execute(function *) final override
+    {
+        const char *reason = instrument();
+        if (reason)
+            report_left(reason);
+        else
+            report_instrumented();
+        return 0;
+    }
+};
+
+static const pass_data types_pass_data = {
+    GIMPLE_PASS, "penumbra_types", OPTGROUP_NONE, TV_NONE, PROP_cfg, 0, 0, 0, 0,
+};
+
+class types_pass : public gimple_opt_pass {
+public:
+    explicit types_pass(gcc::context *context) : gimple_opt_pass(types_pass_data, context) {}
+
+    bool gate(function *) final override { return arguments_want("allocations"); }
+
+    unsigned int execute(function *in) final override
+    {
+        allocations_find_types(in);
+        return 0;
+    }
+};
+
+static void unit_ends(void *, void *)
+{
+    if (tables_are_used() && asm_out_file) {
+        tables_write(asm_out_file);
+        support_write(asm_out_file);
+    }
+    report_write();
+}
+
+int plugin_init(plugin_name_args *args, plugin_gcc_version *version)
+{
+    if (!plugin_default_version_check(version, &gcc_version)) {
+        error("penumbra-gcc: it is built for GCC %s, and this is %s", gcc_version.basever,
+              version->basever);
+        return 1;
+    }
+    if (!arguments_read(args->argc, args->argv))
+        return 1;
+    register_pass_info types = {new types_pass(g), "optimized", 1, PASS_POS_INSERT_BEFORE};
+    register_callback(args->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &types);
+    register_pass_info pass = {new sampling_pass(g), "alignments", 1, PASS_POS_INSERT_BEFORE};
+    register_callback(args->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &pass);
+    register_callback(args->base_name, PLUGIN_FINISH_UNIT, unit_ends, NULL);
+    return 0;
+}

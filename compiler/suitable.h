@@ -1,0 +1,10 @@
+/* Which functions can be instrumented.
+ *
+ * Context: the plugin's pass, before the function is changed. */
+#ifndef PENUMBRA_COMPILER_SUITABLE_H
+#define PENUMBRA_COMPILER_SUITABLE_H
+
+/* NULL: the current function can be; else why not. */
+const char *suitable_reason();
+
+#endif

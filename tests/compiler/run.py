@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""Compiles a program with the plugin, runs it with and without samples, and compares.
+
+usage: run.py PLUGIN RUNTIME CC FOLDER PROGRAM [EXPECTATION...]
+
+PLUGIN is penumbra.so, RUNTIME runtime.c as a library, CC the compiler that PLUGIN is for, FOLDER
+where programs/ is. The program's output and exit status are those of a build without the plugin,
+at every interval and when disarmed. Expectations:
+
+  exact       at interval 1, with full and with partial duplication and with none, the counts of all
+              events are those of exhaustive instrumentation
+  property1   no more checks are executed than functions are entered and back edges taken
+  left=NAME   the report says that function NAME is left as it is; others are not
+  library     PROGRAM is loads, and gets a library
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+FLAGS = {
+    "gotos": ["-O0", "-O2 -fPIC", "-Os -g"],
+    "switches": ["-O1", "-O2", "-O3 -fPIC -fno-jump-tables"],
+    "jumps": [f"{f} -Wl,--no-warn-execstack" for f in ("-O0 -g", "-O2", "-O3 -fno-omit-frame-pointer")],
+    "memory": ["-O0", "-O1 -fPIC", "-O2 -no-pie -fno-pie", "-Os"],
+    "numbers": ["-O2 -flto", "-O3 -mavx2 -fPIC", "-O1"],
+    "parallel": ["-O2 -fopenmp", "-O0 -fopenmp"],
+    "exceptions": ["-O0", "-O2 -g", "-O2 -flto"],
+    "loads": ["-O2 -pthread"],
+}
+VARIANTS = ["full", "partial", "none"]
+INTERVALS = ["off", "0", "1", "2", "3", "997"]
+
+
+def fail(text):
+    sys.exit(f"run.py: {text}")
+
+
+class Build:
+    """One program with one set of flags."""
+
+    def __init__(self, arguments, work, name, flags):
+        self.plugin, self.runtime, self.cc, self.folder = arguments
+        self.work = work
+        self.flags = flags
+        self.name = name
+        self.source = self.path_of(name)
+
+    def path_of(self, name):
+        path = os.path.join(self.folder, "programs", name)
+        return path + ".cc" if os.path.exists(path + ".cc") else path + ".c"
+
+    def compiler(self):
+        return self.cc.replace("gcc", "g++") if self.source.endswith(".cc") else self.cc
+
+    def compile(self, output, options, source=None, more=()):
+        plugin = [f"-fplugin={self.plugin}"] if options is not None else []
+        plugin += [f"-fplugin-arg-penumbra-gcc-{o}" for o in options or ()]
+        path = os.path.join(self.work, output)
+        command = [self.compiler(), *self.flags.split(), *more, *plugin, source or self.source, "-o", path]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode or result.stderr:
+            fail(f"{' '.join(command)}:\n{result.stderr}")
+        return path
+
+    def library(self, options):
+        if self.name != "loads":
+            return []
+        self.compile("library.so", options, self.path_of("library"), ("-fPIC", "-shared"))
+        return [os.path.join(self.work, "library.so")]
+
+    def run(self, program, arguments, interval="off"):
+        """Its output and exit status, and the counts' text."""
+        counts = os.path.join(self.work, "counts")
+        environment = dict(os.environ)
+        if interval != "off":
+            environment.update(LD_PRELOAD=self.runtime, TEST_INST_INTERVAL=interval,
+                               TEST_INST_OUT=counts)
+        if os.path.exists(counts):
+            os.unlink(counts)
+        result = subprocess.run([program, *arguments], capture_output=True, env=environment,
+                                timeout=60, check=False)
+        text = ""
+        if os.path.exists(counts):
+            with open(counts, encoding="utf-8") as file:
+                text = file.read()
+        return (result.stdout, result.stderr, result.returncode), text
+
+
+def events(text):
+    return sorted(line for line in text.splitlines() if not line.startswith("#"))
+
+
+def differences(a, b):
+    return "\n".join([f"- {line}" for line in sorted(set(a) - set(b))][:10] +
+                     [f"+ {line}" for line in sorted(set(b) - set(a))][:10])
+
+
+def check_property1(text, where):
+    for line in text.splitlines():
+        figures = re.match(r"# samples \d+ checks (\d+) entries (\d+) back_edges (\d+)", line)
+        if figures:
+            checks, entries, back = map(int, figures.groups())
+            if not 0 < checks <= entries + back:
+                fail(f"{where}: {checks} checks for {entries} entries and {back} back edges")
+
+
+def check_report(path, left, where):
+    with open(path, encoding="utf-8") as file:
+        found = set(re.findall(r": (\S+): left as it is: ", file.read()))
+    found = {re.sub(r"\.\d+$", "", name) for name in found}
+    if found != left:
+        fail(f"{where}: left as they are: {sorted(found)}, not {sorted(left)}")
+
+
+def check_variant(build, variant, native, expectations):
+    where = f"{build.name} {build.flags} {variant}"
+    report = os.path.join(build.work, "report")
+    if os.path.exists(report):
+        os.unlink(report)
+    options = [f"variant={variant}", f"report={report}", "count-checks"]
+    program = build.compile("program", options)
+    arguments = build.library(options)
+    check_report(report, {e[5:] for e in expectations if e.startswith("left=")}, where)
+    at_one = ""
+    for interval in INTERVALS:
+        seen, text = build.run(program, arguments, interval)
+        if seen != native:
+            fail(f"{where}: at interval {interval}: {seen}, not {native}")
+        if interval == "1":
+            at_one = text
+        if interval in ("1", "997") and "property1" in expectations and variant != "none":
+            check_property1(text, where)
+    return events(at_one)
+
+
+def check(build, expectations):
+    native, _ = build.run(build.compile("native", None), build.library(None))
+    exhaustive = build.compile("exhaustive", ["variant=exhaustive"])
+    seen, text = build.run(exhaustive, build.library(["variant=exhaustive"]), "1")
+    if seen != native:
+        fail(f"{build.name} {build.flags}: exhaustive: {seen}, not {native}")
+    exact = events(text)
+    if not exact:
+        fail(f"{build.name} {build.flags}: exhaustive instrumentation counts nothing")
+    for variant in VARIANTS:
+        counts = check_variant(build, variant, native, expectations)
+        if "exact" in expectations and counts != exact:
+            fail(f"{build.name} {build.flags} {variant}: at interval 1 (+), exhaustive (-):\n" +
+                 differences(exact, counts))
+
+
+def main():
+    if len(sys.argv) < 6:
+        sys.exit(__doc__)
+    name = sys.argv[5]
+    with tempfile.TemporaryDirectory(prefix="compiler-test-") as work:
+        for flags in FLAGS[name]:
+            check(Build(sys.argv[1:5], work, name, flags), sys.argv[6:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+/* A runtime for the tests of the compiler plugin: counts in arrays, and prints the counts of all
+ * events and values, by name, to the file that TEST_INST_OUT names, when a module is unregistered.
+ *
+ * TEST_INST_INTERVAL: the interval of samples, 0: disarmed. Its counts are exact in programs with
+ * one thread only. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "penumbra/inst.h"
+
+struct counts {
+    uint64_t samples;
+    uint64_t *blocks;
+    uint64_t *values, *sums;
+};
+
+static int32_t interval = -1;
+
+static void read_interval(void)
+{
+    const char *text = getenv("TEST_INST_INTERVAL");
+    interval = text ? atoi(text) : 0;
+}
+
+static void sample(struct penumbra_inst_module *m, int32_t *counter)
+{
+    struct counts *c = m->data;
+    *counter = interval ? interval - 1 : INT32_MAX;
+    __atomic_fetch_add(&c->samples, 1, __ATOMIC_RELAXED);
+}
+
+static void event(struct penumbra_inst_module *m, const struct penumbra_inst_block *block)
+{
+    struct counts *c = m->data;
+    if (interval)
+        __atomic_fetch_add(&c->blocks[block - m->blocks], 1, __ATOMIC_RELAXED);
+}
+
+static void value(struct penumbra_inst_module *m, const struct penumbra_inst_value *v, uint64_t is)
+{
+    struct counts *c = m->data;
+    if (!interval)
+        return;
+    if (v->bytes < 8)
+        is &= (1ull << v->bytes * 8) - 1;
+    __atomic_fetch_add(&c->values[v - m->values], 1, __ATOMIC_RELAXED);
+    if (v->kind != PENUMBRA_INST_TARGET && (v->kind != PENUMBRA_INST_ARGUMENT || v->bytes < 8))
+        /* addresses differ from run to run */
+        __atomic_fetch_add(&c->sums[v - m->values], is, __ATOMIC_RELAXED);
+}
+
+static const struct penumbra_inst_ops ops = {sample, event, value};
+
+static const char *text(const int32_t *reference)
+{
+    const char *string = penumbra_inst_at(reference);
+    return string ? string : "";
+}
+
+static const char *function_name(const int32_t *reference)
+{
+    const struct penumbra_inst_function *f = penumbra_inst_at(reference);
+    return f ? text(&f->name) : "?";
+}
+
+static void print_event(FILE *out, const struct penumbra_inst_block *b,
+                        const struct penumbra_inst_event *e, uint64_t times)
+{
+    static const char *const kinds[] = {"?", "call", "read", "write", "edge", "inlined", "entry"};
+    fprintf(out, "%s %s:%u", kinds[e->kind], function_name(&b->function), e->line);
+    if (e->kind == PENUMBRA_INST_READ || e->kind == PENUMBRA_INST_WRITE) {
+        const struct penumbra_inst_field *f = penumbra_inst_at(&e->what);
+        const struct penumbra_inst_type *t = penumbra_inst_at(&f->type);
+        fprintf(out, " %s.%s depth %u", t ? text(&t->name) : "?", text(&f->name), e->site);
+    } else if (e->kind == PENUMBRA_INST_EDGE) {
+        fprintf(out, " %u", e->aux);
+    } else {
+        fprintf(out, " %s site %u", text(&e->what), e->site);
+    }
+    fprintf(out, " %llu\n", (unsigned long long)times);
+}
+
+static void print_values(FILE *out, const struct penumbra_inst_module *m)
+{
+    const struct counts *c = m->data;
+    for (const struct penumbra_inst_value *v = m->values; v < m->values_end; v++)
+        if (c->values[v - m->values])
+            fprintf(out, "value %u %s:%u %s index %u: %llu sum %llu\n", v->kind,
+                    function_name(&v->function), v->line, text(&v->name), v->index,
+                    (unsigned long long)c->values[v - m->values],
+                    (unsigned long long)c->sums[v - m->values]);
+}
+
+static void print_module(const struct penumbra_inst_module *m)
+{
+    const struct counts *c = m->data;
+    const char *file = getenv("TEST_INST_OUT");
+    FILE *out = file ? fopen(file, "a") : NULL;
+    if (!out)
+        return;
+    fprintf(out, "# samples %llu checks %llu entries %llu back_edges %llu flags %u\n",
+            (unsigned long long)c->samples, (unsigned long long)m->checks,
+            (unsigned long long)m->entries, (unsigned long long)m->back_edges, m->flags);
+    for (const struct penumbra_inst_block *b = m->blocks; b < m->blocks_end; b++) {
+        uint64_t times = c->blocks[b - m->blocks];
+        const struct penumbra_inst_event *e = penumbra_inst_at(&b->events);
+        for (uint32_t i = 0; times && i < b->n; i++)
+            print_event(out, b, &e[i], times);
+    }
+    print_values(out, m);
+    fclose(out);
+}
+
+void __penumbra_inst_register(struct penumbra_inst_module *m)
+{
+    if (m->abi != PENUMBRA_INST_ABI || m->bytes != sizeof *m)
+        abort();
+    if (interval < 0)
+        read_interval();
+    size_t blocks = (size_t)(m->blocks_end - m->blocks);
+    size_t values = (size_t)(m->values_end - m->values);
+    struct counts *c = calloc(1, sizeof *c);
+    c->blocks = calloc(blocks + 1, sizeof *c->blocks);
+    c->values = calloc(values + 1, sizeof *c->values);
+    c->sums = calloc(values + 1, sizeof *c->sums);
+    m->data = c;
+    m->ops = &ops;
+}
+
+void __penumbra_inst_unregister(struct penumbra_inst_module *m)
+{
+    print_module(m);
+    m->ops = NULL;
+}
