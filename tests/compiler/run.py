@@ -21,13 +21,13 @@ import sys
 import tempfile
 
 FLAGS = {
-    "gotos": ["-O0", "-O2 -fPIC", "-Os -g"],
-    "switches": ["-O1", "-O2", "-O3 -fPIC -fno-jump-tables"],
-    "jumps": [f"{f} -Wl,--no-warn-execstack" for f in ("-O0 -g", "-O2", "-O3 -fno-omit-frame-pointer")],
-    "memory": ["-O0", "-O1 -fPIC", "-O2 -no-pie -fno-pie", "-Os"],
+    "gotos": ["-O0", "-O2 -fPIC"],
+    "switches": ["-O1", "-O2 -g", "-O3 -fPIC -fno-jump-tables"],
+    "jumps": ["-O0 -g -Wl,--no-warn-execstack", "-O2 -fno-omit-frame-pointer -Wl,--no-warn-execstack"],
+    "memory": ["-O0 -fPIC", "-O2 -no-pie -fno-pie", "-Os"],
     "numbers": ["-O2 -flto", "-O3 -mavx2 -fPIC", "-O1"],
-    "parallel": ["-O2 -fopenmp", "-O0 -fopenmp"],
-    "exceptions": ["-O0", "-O2 -g", "-O2 -flto"],
+    "parallel": ["-O2 -fopenmp"],
+    "exceptions": ["-O0", "-O2 -g"],
     "loads": ["-O2 -pthread"],
 }
 VARIANTS = ["full", "partial", "none"]
