@@ -2,6 +2,7 @@
 #include "duplicate.h"
 
 #include "checks.h"
+#include "edges.h"
 #include "layout.h"
 #include "operations.h"
 #include "arguments.h"
@@ -12,6 +13,7 @@ struct checked_edge {
     edge on;
     int scratch;       /* a dead register, or -1 */
     basic_block check; /* where it has been split */
+    basic_block from;
     bool entry, back;
 };
 
@@ -21,6 +23,8 @@ struct duplication {
     std::vector<bool> goes_on;        /* by index: no check follows within the function's way */
     std::vector<basic_block> copy_of; /* by the original's index; NULL: not copied */
     std::map<int, basic_block> label_of; /* what has been split off a label, by its index */
+    std::map<int, int> known_as;         /* blocks split off others, by index: the other's */
+    std::map<int, basic_block> leads_to; /* checks, by index */
     std::vector<checked_edge> checked;
     std::vector<checked_edge> counted;   /* entries and back edges without a check */
     bool counts_entries;
@@ -34,6 +38,18 @@ static bool is_marked(const std::vector<bool> &marks, const_basic_block block)
 static basic_block copy_of(const duplication &d, const_basic_block block)
 {
     return (size_t)block->index < d.copy_of.size() ? d.copy_of[block->index] : NULL;
+}
+
+static bool is_table(const_basic_block block)
+{
+    return block != ENTRY_BLOCK_PTR_FOR_FN(cfun) && tablejump_p(BB_END(block), NULL, NULL);
+}
+
+/* What edges.h knows the block as. */
+static int known_index(const duplication &d, const_basic_block block)
+{
+    auto known = d.known_as.find(block->index);
+    return known == d.known_as.end() ? block->index : known->second;
 }
 
 static bool has_abnormal_predecessor(basic_block block)
@@ -76,6 +92,13 @@ static void redirect_ordinary(basic_block from, basic_block to)
     }
 }
 
+static basic_block split_off_jump(duplication *d, basic_block block)
+{
+    basic_block jump = split_block(block, PREV_INSN(BB_END(block)))->dest;
+    d->known_as[jump->index] = known_index(*d, block);
+    return jump;
+}
+
 /* A block for each label where abnormal edges arrive, and for each jump through a table. */
 static void split_blocks(duplication *d, std::vector<basic_block> *single)
 {
@@ -87,6 +110,7 @@ static void split_blocks(duplication *d, std::vector<basic_block> *single)
         if (has_abnormal_predecessor(b)) {
             basic_block rest = split_block(b, last_label(b))->dest;
             d->label_of[rest->index] = b;
+            d->known_as[rest->index] = b->index;
             redirect_ordinary(b, rest);
             single->push_back(b);
             b = rest;
@@ -95,7 +119,7 @@ static void split_blocks(duplication *d, std::vector<basic_block> *single)
             continue;
         rtx_insn *jump = BB_END(b);
         if (tablejump_p(jump, NULL, NULL) && jump != BB_HEAD(b))
-            b = split_block(b, PREV_INSN(jump))->dest;
+            b = split_off_jump(d, b);
         single->push_back(b);
     }
 }
@@ -156,7 +180,7 @@ static bool flags_live(const duplication &d, const_edge e)
 static bool is_checked(const duplication &d, const_edge e, bool entry)
 {
     if (!is_marked(d.is_copied, e->dest))
-        return entry && d.counts_entries;
+        return (entry && d.counts_entries) || (is_table(e->src) && edges_leave(e->src));
     return !is_marked(d.goes_on, e->src) || (e->flags & EDGE_DFS_BACK);
 }
 
@@ -174,10 +198,10 @@ static const char *choose_checked(duplication *d)
                     return "an abnormal edge leads into the middle of code";
                 if (flags_live(*d, e))
                     return "the flags are live at a check";
-                d->checked.push_back({e, dead_register(*d, e->dest), NULL, entry, back});
+                d->checked.push_back({e, dead_register(*d, e->dest), NULL, block, entry, back});
             } else if (argument.counting && (entry || back) && !(e->flags & EDGE_COMPLEX) &&
                        !flags_live(*d, e)) {
-                d->counted.push_back({e, -1, NULL, entry, back});
+                d->counted.push_back({e, -1, NULL, block, entry, back});
             }
         }
     }
@@ -216,17 +240,23 @@ static basic_block split_in_place(edge e)
         BB_COPY_PARTITION(between, from);
     set_crossing(single_pred_edge(between));
     set_crossing(single_succ_edge(between));
-    if (from != ENTRY_BLOCK_PTR_FOR_FN(cfun) && tablejump_p(BB_END(from), NULL, NULL))
+    if (is_table(from))
         place_last(between);
     return between;
 }
 
 static void split_checked(duplication *d)
 {
-    for (checked_edge &c : d->checked)
+    for (checked_edge &c : d->checked) {
+        basic_block to = c.on->dest;
         c.check = split_in_place(c.on);
-    for (checked_edge &c : d->counted)
-        count_emit(split_in_place(c.on), false, c.entry, c.back);
+        d->leads_to[c.check->index] = to;
+    }
+    for (checked_edge &c : d->counted) {
+        basic_block to = c.on->dest, counts = split_in_place(c.on);
+        count_emit(counts, false, c.entry, c.back);
+        d->leads_to[counts->index] = to;
+    }
 }
 
 static void copy_blocks(duplication *d)
@@ -234,6 +264,7 @@ static void copy_blocks(duplication *d)
     d->copy_of.assign(last_basic_block_for_fn(cfun), NULL);
     for (basic_block block : d->copied) {
         basic_block copy = duplicate_block(block, NULL, NULL);
+        d->known_as[copy->index] = known_index(*d, block);
         place_last(copy);
         copy->count = profile_count::zero();
         d->copy_of[block->index] = copy;
@@ -282,8 +313,11 @@ static basic_block slow_path(const duplication &d, const checked_edge &c, basic_
     check_emit_sample(slow, operations_red_zone() && !c.entry);
     basic_block copy = copy_of(d, to);
     set_crossing(make_single_succ_edge(slow, copy ? copy : to, EDGE_FALLTHRU));
+    event_record event;
     if (c.entry)
         operations_enter(slow, false);
+    else if (is_table(c.from) && edges_event(known_index(d, c.from), known_index(d, to), &event))
+        operations_at_end(slow, event);
     return slow;
 }
 
@@ -306,11 +340,32 @@ static void fill_check(const duplication &d, const checked_edge &c)
     set_crossing(stays);
 }
 
+/* Where a copied block branches, an operation on each way on. */
+static void insert_edges(const duplication &d, basic_block copy)
+{
+    std::vector<edge> ways;
+    edge e;
+    edge_iterator ei;
+    if (!edges_leave(copy))
+        return;
+    FOR_EACH_EDGE(e, ei, copy->succs)
+        if (!(e->flags & EDGE_COMPLEX))
+            ways.push_back(e);
+    for (edge way : ways) {
+        auto check = d.leads_to.find(way->dest->index);
+        basic_block to = check == d.leads_to.end() ? way->dest : check->second;
+        event_record event;
+        if (edges_event(known_index(d, copy), known_index(d, to), &event))
+            operations_at_end(split_in_place(way), event);
+    }
+}
+
 const char *duplicate_function()
 {
     duplication d;
     std::vector<basic_block> single;
     layout_enter();
+    edges_number();
     d.counts_entries = operations_at_entry();
     split_blocks(&d, &single);
     mark_dfs_back_edges();
@@ -323,8 +378,10 @@ const char *duplicate_function()
         redirect_copies(d);
         for (const checked_edge &c : d.checked)
             fill_check(d, c);
-        for (basic_block block : d.copied)
+        for (basic_block block : d.copied) {
             operations_insert(copy_of(d, block));
+            insert_edges(d, copy_of(d, block));
+        }
     }
     layout_leave();
     return reason;

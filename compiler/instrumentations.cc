@@ -2,13 +2,14 @@
 #include "instrument.h"
 
 extern const instrumentation calls_instrumentation, fields_instrumentation, values_instrumentation,
-    allocations_instrumentation;
+    allocations_instrumentation, edges_instrumentation;
 
 const instrumentation *const instrumentations[] = {
     &calls_instrumentation,
     &fields_instrumentation,
     &values_instrumentation,
     &allocations_instrumentation,
+    &edges_instrumentation,
     NULL,
 };
 

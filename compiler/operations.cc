@@ -2,6 +2,7 @@
 #include "operations.h"
 
 #include "checks.h"
+#include "edges.h"
 #include "instrument.h"
 #include "arguments.h"
 #include "penumbra/inst.h"
@@ -49,6 +50,8 @@ static unsigned site_of(uint32_t line)
 bool operations_are_in(basic_block block)
 {
     rtx_insn *insn;
+    if (edges_leave(block))
+        return true;
     FOR_BB_INSNS(block, insn) {
         answers into;
         if (NONDEBUG_INSN_P(insn) && ask(insn, &into))
@@ -170,6 +173,20 @@ void operations_insert(basic_block block)
         insert(all[i], flags[i]);
 }
 
+/* Whether the flags are live where the block goes on to. */
+static bool flags_live_after(basic_block block)
+{
+    return argument.how == VARIANT_NONE &&
+           bitmap_bit_p(df_get_live_in(single_succ(block)), FLAGS_REG);
+}
+
+void operations_at_end(basic_block block, const event_record &event)
+{
+    rtx_insn *insn = emit_note_after(NOTE_INSN_DELETED, BB_END(block));
+    operation_emit_event(tables_block({event}),
+                         {insn, operations_red_zone(), flags_live_after(block)});
+}
+
 void operations_enter(basic_block block, bool flags)
 {
     answers into;
@@ -178,7 +195,6 @@ void operations_enter(basic_block block, bool flags)
     if (into.events.empty() && into.values.empty())
         return;
     rtx_insn *insn = emit_note_after(NOTE_INSN_DELETED, BB_END(block));
-    BB_END(block) = insn;
     place at = {insn, false, flags};
     for (event_record &event : into.events)
         event.line = line;

@@ -5,6 +5,8 @@
 #ifndef PENUMBRA_COMPILER_OPERATIONS_H
 #define PENUMBRA_COMPILER_OPERATIONS_H
 
+#include "tables.h"
+
 /* Begins a function: its record. */
 void operations_begin();
 
@@ -14,6 +16,9 @@ bool operations_at_entry();
 
 /* For all instructions of a block. */
 void operations_insert(basic_block block);
+
+/* One event at the end of a block that only the event's edge executes. */
+void operations_at_end(basic_block block, const event_record &event);
 
 /* For the entry of the function, at the end of a block that only entries execute. `flags`: are
  * live. */

@@ -31,6 +31,7 @@ FLAGS = {
     "loads": ["-O2 -pthread"],
 }
 VARIANTS = ["full", "partial", "none"]
+WHAT = "what=calls,fields,values,allocations,edges"
 INTERVALS = ["off", "0", "1", "2", "3", "997"]
 
 
@@ -120,7 +121,7 @@ def check_variant(build, variant, native, expectations):
     report = os.path.join(build.work, "report")
     if os.path.exists(report):
         os.unlink(report)
-    options = [f"variant={variant}", f"report={report}", "count-checks"]
+    options = [f"variant={variant}", WHAT, f"report={report}", "count-checks"]
     program = build.compile("program", options)
     arguments = build.library(options)
     check_report(report, {e[5:] for e in expectations if e.startswith("left=")}, where)
@@ -138,8 +139,9 @@ def check_variant(build, variant, native, expectations):
 
 def check(build, expectations):
     native, _ = build.run(build.compile("native", None), build.library(None))
-    exhaustive = build.compile("exhaustive", ["variant=exhaustive"])
-    seen, text = build.run(exhaustive, build.library(["variant=exhaustive"]), "1")
+    options = ["variant=exhaustive", WHAT]
+    exhaustive = build.compile("exhaustive", options)
+    seen, text = build.run(exhaustive, build.library(options), "1")
     if seen != native:
         fail(f"{build.name} {build.flags}: exhaustive: {seen}, not {native}")
     exact = events(text)
