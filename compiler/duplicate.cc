@@ -1,11 +1,11 @@
 #include "gcc.h"
 #include "duplicate.h"
 
+#include "arguments.h"
 #include "checks.h"
 #include "edges.h"
 #include "layout.h"
 #include "operations.h"
-#include "arguments.h"
 #include "partial.h"
 
 /* An edge of the checking code on which the counter is counted. */

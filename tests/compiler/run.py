@@ -31,6 +31,7 @@ FLAGS = {
     "loads": ["-O2 -pthread"],
 }
 VARIANTS = ["full", "partial", "none"]
+WITH_GLOBAL_COUNTER = ["gotos", "memory"]
 WHAT = "what=calls,fields,values,allocations,edges"
 INTERVALS = ["off", "0", "1", "2", "3", "997"]
 
@@ -121,7 +122,7 @@ def check_variant(build, variant, native, expectations):
     report = os.path.join(build.work, "report")
     if os.path.exists(report):
         os.unlink(report)
-    options = [f"variant={variant}", WHAT, f"report={report}", "count-checks"]
+    options = [*f"variant={variant}".split(), WHAT, f"report={report}", "count-checks"]
     program = build.compile("program", options)
     arguments = build.library(options)
     check_report(report, {e[5:] for e in expectations if e.startswith("left=")}, where)
@@ -147,7 +148,8 @@ def check(build, expectations):
     exact = events(text)
     if not exact:
         fail(f"{build.name} {build.flags}: exhaustive instrumentation counts nothing")
-    for variant in VARIANTS:
+    more = ["full counter=global"] if build.name in WITH_GLOBAL_COUNTER else []
+    for variant in VARIANTS + more:
         counts = check_variant(build, variant, native, expectations)
         if "exact" in expectations and counts != exact:
             fail(f"{build.name} {build.flags} {variant}: at interval 1 (+), exhaustive (-):\n" +
