@@ -3,7 +3,6 @@
  *
  * TEST_INST_INTERVAL: the interval of samples, 0: disarmed. Its counts are exact in programs with
  * one thread only. */
-#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
