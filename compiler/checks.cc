@@ -154,7 +154,7 @@ static rtx operand_lower(rtx operand, int bytes)
  *
  *     register, memory of 8 bytes   push it
  *     memory that is narrower       a push would read beyond it: by way of rax
- *     a product                     of rdi and rsi, what calloc is asked for; flags are dead at calls */
+ *     a product                     of rdi and rsi, before a call: flags are dead */
 static std::string push_operand(const_rtx operand)
 {
     static const char through_rax[] = "pushq\t%%rax\n\t";

@@ -11,8 +11,8 @@
  *       └── back edge ──> check <── back edge ────┘
  *
  * Blocks that are not copied: those where abnormal edges arrive (they are reduced to their label,
- * and the rest is copied), those that only jump through a table, checks themselves. All edges from them
- * into copied blocks have checks, as entries and back edges have.
+ * and the rest is copied), those that only jump through a table, checks themselves. All edges
+ * from them into copied blocks have checks, as entries and back edges have.
  *
  * Context: the plugin's pass, after register allocation and scheduling, outside cfg layout mode. */
 #ifndef PENUMBRA_COMPILER_DUPLICATE_H

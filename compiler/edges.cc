@@ -1,4 +1,5 @@
-/* Intraprocedural edges: of blocks that end with a branch or a jump through a table, each way on. */
+/* Edges within a function: of blocks that end with a branch or a jump through a table, each way
+ * on. */
 #include "gcc.h"
 #include "edges.h"
 

@@ -1,5 +1,5 @@
-/* Edges of the control flow graph where it branches: which number each has in its function, and what
- * it is known by, however the function is copied and split afterwards.
+/* Edges of the control flow graph where it branches: which number each has in its function, and
+ * what it is known by, however the function is copied and split afterwards.
  *
  * Context: edges_number before the graph is changed; the rest until the next function. */
 #ifndef PENUMBRA_COMPILER_EDGES_H

@@ -23,8 +23,8 @@ static void add(int field, member_access *a, answers *into)
     into->event(event);
 }
 
-/* A part of a whole struct: the members that lie in it. So are bit fields read: the instruction does
- * not say which of those that share its bytes it is about, and the first stands for all. */
+/* A part of a whole struct: the members that lie in it. So are bit fields read: the instruction
+ * does not say which of those that share its bytes it is about, and the first stands for all. */
 static void add_members(tree type, member_access *a, answers *into)
 {
     if (TREE_CODE(type) != RECORD_TYPE || !MEM_OFFSET_KNOWN_P(a->mem) ||

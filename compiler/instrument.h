@@ -27,8 +27,8 @@ public:
     /* Happens whenever the instruction is executed. */
     void event(const event_record &event) { events.push_back(event); }
 
-    /* The value of `operand` before the instruction is executed: a general register or memory, of at
-     * most 8 bytes; right before a call also the product of rdi and rsi. */
+    /* The value of `operand` before the instruction is executed: a general register or memory, of
+     * at most 8 bytes; right before a call also the product of rdi and rsi. */
     void value(const value_record &value, rtx operand)
     {
         values.push_back({value, operand});

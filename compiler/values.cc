@@ -1,5 +1,5 @@
-/* Values with names: integer and pointer arguments in registers at entry, divisors, the lengths that
- * memcpy and its family are given. */
+/* Values with names: integer and pointer arguments in registers at entry, divisors, the lengths
+ * that memcpy and its family are given. */
 #include "gcc.h"
 #include "instrument.h"
 

@@ -20,16 +20,16 @@
  * The 1 is PENUMBRA_INST_ABI: objects of two versions in one module make two sets of everything.
  *
  * No table refers to code, which the linker may discard with its group: functions are known by
- * their linkage names. A reference is the distance in bytes from the referring member itself to what it
- * refers to; 0 is none (penumbra_inst_at).
+ * their linkage names. A reference is the distance in bytes from the referring member itself to
+ * what it refers to; 0 is none (penumbra_inst_at).
  *
  * Without a runtime __penumbra_inst_register is absent (the reference is weak), and the module
  * stays disarmed: each thread's counter is set to INT32_MAX by its first check.
  *
  * Context: the functions of struct penumbra_inst_ops are called from any code of the program, in
- * any thread, in signal handlers too, and may be interrupted by themselves. They use general registers
- * only: x87, SSE and AVX state is not saved for them. They allocate nothing and lock nothing.
- * Registration is called by constructors, in dlopen too.
+ * any thread, in signal handlers too, and may be interrupted by themselves. They use general
+ * registers only: x87, SSE and AVX state is not saved for them. They allocate nothing and lock
+ * nothing. Registration is called by constructors, in dlopen too.
  * Ownership: the module's, until __penumbra_inst_unregister returns. C99, C++98 and later. */
 #ifndef PENUMBRA_INST_H
 #define PENUMBRA_INST_H
@@ -122,8 +122,8 @@ enum penumbra_inst_type_kind {
 };
 
 /* A type with all its members, also those that nothing accesses. Objects have a copy each: types
- * with the same name, size, file and line are the same. Anonymous types are named after the typedef, or
- * after the member that contains them ("outer::member"), or "<anonymous FILE:LINE>". */
+ * with the same name, size, file and line are the same. Anonymous types are named after their
+ * typedef; those without are "<anonymous FILE:LINE>". */
 struct penumbra_inst_type { /* 32 bytes */
     int32_t name;           /* string, as the program's language writes it, without struct */
     int32_t file;           /* string or 0 */
