@@ -40,11 +40,6 @@ static basic_block copy_of(const duplication &d, const_basic_block block)
     return (size_t)block->index < d.copy_of.size() ? d.copy_of[block->index] : NULL;
 }
 
-static bool is_table(const_basic_block block)
-{
-    return block != ENTRY_BLOCK_PTR_FOR_FN(cfun) && tablejump_p(BB_END(block), NULL, NULL);
-}
-
 /* What edges.h knows the block as. */
 static int known_index(const duplication &d, const_basic_block block)
 {
@@ -180,7 +175,7 @@ static bool flags_live(const duplication &d, const_edge e)
 static bool is_checked(const duplication &d, const_edge e, bool entry)
 {
     if (!is_marked(d.is_copied, e->dest))
-        return (entry && d.counts_entries) || (is_table(e->src) && edges_leave(e->src));
+        return (entry && d.counts_entries) || (layout_is_table(e->src) && edges_leave(e->src));
     return !is_marked(d.goes_on, e->src) || (e->flags & EDGE_DFS_BACK);
 }
 
@@ -208,52 +203,15 @@ static const char *choose_checked(duplication *d)
     return NULL;
 }
 
-static bool is_hot(const_basic_block block)
-{
-    return !crtl->has_bb_partition || BB_PARTITION(block) != BB_COLD_PARTITION;
-}
-
-/* Makes the block the last of the part of the code that it is in. */
-static void place_last(basic_block block)
-{
-    unlink_block(block);
-    basic_block last = EXIT_BLOCK_PTR_FOR_FN(cfun)->prev_bb;
-    if (is_hot(block))
-        while (!is_hot(last))
-            last = last->prev_bb;
-    link_block(block, last);
-}
-
-static void set_crossing(edge e)
-{
-    if (crtl->has_bb_partition && BB_PARTITION(e->src) != BB_PARTITION(e->dest))
-        e->flags |= EDGE_CROSSING;
-    else
-        e->flags &= ~EDGE_CROSSING;
-}
-
-static basic_block split_in_place(edge e)
-{
-    basic_block from = e->src;
-    basic_block between = split_edge(e);
-    if (from != ENTRY_BLOCK_PTR_FOR_FN(cfun))
-        BB_COPY_PARTITION(between, from);
-    set_crossing(single_pred_edge(between));
-    set_crossing(single_succ_edge(between));
-    if (is_table(from))
-        place_last(between);
-    return between;
-}
-
 static void split_checked(duplication *d)
 {
     for (checked_edge &c : d->checked) {
         basic_block to = c.on->dest;
-        c.check = split_in_place(c.on);
+        c.check = layout_split(c.on);
         d->leads_to[c.check->index] = to;
     }
     for (checked_edge &c : d->counted) {
-        basic_block to = c.on->dest, counts = split_in_place(c.on);
+        basic_block to = c.on->dest, counts = layout_split(c.on);
         count_emit(counts, false, c.entry, c.back);
         d->leads_to[counts->index] = to;
     }
@@ -265,7 +223,7 @@ static void copy_blocks(duplication *d)
     for (basic_block block : d->copied) {
         basic_block copy = duplicate_block(block, NULL, NULL);
         d->known_as[copy->index] = known_index(*d, block);
-        place_last(copy);
+        layout_place_last(copy);
         copy->count = profile_count::zero();
         d->copy_of[block->index] = copy;
     }
@@ -293,7 +251,7 @@ static void redirect_copies(const duplication &d)
         edge e;
         edge_iterator ei;
         FOR_EACH_EDGE(e, ei, copy->succs)
-            set_crossing(e);
+            layout_set_crossing(e);
     }
 }
 
@@ -301,7 +259,7 @@ static basic_block empty_block(basic_block like)
 {
     basic_block block = create_basic_block(NULL, NULL, EXIT_BLOCK_PTR_FOR_FN(cfun)->prev_bb);
     BB_COPY_PARTITION(block, like);
-    place_last(block);
+    layout_place_last(block);
     block->count = profile_count::zero();
     return block;
 }
@@ -312,11 +270,12 @@ static basic_block slow_path(const duplication &d, const checked_edge &c, basic_
     basic_block slow = empty_block(c.check);
     check_emit_sample(slow, operations_red_zone() && !c.entry);
     basic_block copy = copy_of(d, to);
-    set_crossing(make_single_succ_edge(slow, copy ? copy : to, EDGE_FALLTHRU));
+    layout_set_crossing(make_single_succ_edge(slow, copy ? copy : to, EDGE_FALLTHRU));
     event_record event;
     if (c.entry)
         operations_enter(slow, false);
-    else if (is_table(c.from) && edges_event(known_index(d, c.from), known_index(d, to), &event))
+    else if (layout_is_table(c.from) &&
+             edges_event(known_index(d, c.from), known_index(d, to), &event))
         operations_at_end(slow, event);
     return slow;
 }
@@ -336,8 +295,8 @@ static void fill_check(const duplication &d, const checked_edge &c)
     stays->flags = (stays->flags & ~EDGE_FALLTHRU) | (follows ? EDGE_FALLTHRU : 0);
     leaves->probability = profile_probability::very_unlikely();
     stays->probability = leaves->probability.invert();
-    set_crossing(leaves);
-    set_crossing(stays);
+    layout_set_crossing(leaves);
+    layout_set_crossing(stays);
 }
 
 /* Where a copied block branches, an operation on each way on. */
@@ -356,7 +315,7 @@ static void insert_edges(const duplication &d, basic_block copy)
         basic_block to = check == d.leads_to.end() ? way->dest : check->second;
         event_record event;
         if (edges_event(known_index(d, copy), known_index(d, to), &event))
-            operations_at_end(split_in_place(way), event);
+            operations_at_end(layout_split(way), event);
     }
 }
 

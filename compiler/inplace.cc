@@ -18,7 +18,7 @@ static void insert_edges(basic_block block)
     for (edge way : ways) {
         event_record event;
         if (edges_event(block->index, way->dest->index, &event))
-            operations_at_end(split_edge(way), event);
+            operations_at_end(layout_split(way), event);
     }
 }
 
@@ -38,6 +38,6 @@ void instrument_in_place()
         insert_edges(b);
     edge entry = single_succ_edge(ENTRY_BLOCK_PTR_FOR_FN(cfun));
     bool flags = bitmap_bit_p(df_get_live_in(entry->dest), FLAGS_REG);
-    operations_enter(split_edge(entry), flags);
+    operations_enter(layout_split(entry), flags);
     layout_leave();
 }

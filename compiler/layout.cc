@@ -21,3 +21,44 @@ void layout_leave()
     cfg_layout_finalize();
     crtl->bb_reorder_complete = reordered;
 }
+
+bool layout_is_table(const_basic_block block)
+{
+    return block != ENTRY_BLOCK_PTR_FOR_FN(cfun) && tablejump_p(BB_END(block), NULL, NULL);
+}
+
+static bool is_hot(const_basic_block block)
+{
+    return !crtl->has_bb_partition || BB_PARTITION(block) != BB_COLD_PARTITION;
+}
+
+void layout_place_last(basic_block block)
+{
+    unlink_block(block);
+    basic_block last = EXIT_BLOCK_PTR_FOR_FN(cfun)->prev_bb;
+    if (is_hot(block))
+        while (!is_hot(last))
+            last = last->prev_bb;
+    link_block(block, last);
+}
+
+void layout_set_crossing(edge e)
+{
+    if (crtl->has_bb_partition && BB_PARTITION(e->src) != BB_PARTITION(e->dest))
+        e->flags |= EDGE_CROSSING;
+    else
+        e->flags &= ~EDGE_CROSSING;
+}
+
+basic_block layout_split(edge e)
+{
+    basic_block from = e->src;
+    basic_block between = split_edge(e);
+    if (from != ENTRY_BLOCK_PTR_FOR_FN(cfun))
+        BB_COPY_PARTITION(between, from);
+    layout_set_crossing(single_pred_edge(between));
+    layout_set_crossing(single_succ_edge(between));
+    if (layout_is_table(from))
+        layout_place_last(between);
+    return between;
+}

@@ -9,4 +9,16 @@ void layout_enter();
 
 void layout_leave();
 
+/* Whether the block ends with a jump through a table. */
+bool layout_is_table(const_basic_block block);
+
+/* Makes the block the last of the part of the code, hot or cold, that it is in. */
+void layout_place_last(basic_block block);
+
+/* Says of an edge whether it leads into the other part. */
+void layout_set_crossing(edge e);
+
+/* A block on the edge, in the part that the edge comes from; from a table, at that part's end. */
+basic_block layout_split(edge e);
+
 #endif
