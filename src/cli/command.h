@@ -21,7 +21,10 @@
     X(compare, "measure a sampled profile against an exact one")                                   \
     X(calibrate, "measure this machine's memory hierarchy, for record --tool latency")             \
     X(symbolize, "add names to a profile from debug information installed later")                  \
-    X(recover, "finish a recording whose collector was killed")
+    X(recover, "finish a recording whose collector was killed")                                    \
+    X(control, "change a recording while it runs")                                                 \
+    X(cflags, "print what gcc is given to compile a program with instrumentation")                 \
+    X(cc, "run a build that compiles with instrumentation")
 
 #define COMMAND_DECLARATION(name, summary) int command_##name(int argc, char **argv);
 COMMANDS(COMMAND_DECLARATION)

@@ -7,6 +7,7 @@
 
 #include "cli/options.h"
 #include "collector/open_profile.h"
+#include "profile/events.h"
 #include "profile/paths.h"
 #include "report/compare.h"
 #include "report/from_edges.h"
@@ -28,10 +29,10 @@ static const struct option_row rows[] = {
     {0, "by", "KIND",
      .help = "what to compare: function, path (calling contexts), call, block, edge, acyclic (the "
              "paths of "
-             "record --tool paths), instruction (of sampled values) or result (instructions whose "
+             "record --tool paths), instruction (of sampled values), result (instructions whose "
              "results "
-             "PERFECT has); default: the finest of instruction, acyclic, edge, block, path that "
-             "both have",
+             "PERFECT has), callsite or field (of record --carrier compiled); default: the finest "
+             "of instruction, acyclic, callsite, field, edge, block, path that both have",
      .word = by_word, FIELD(struct arguments, by), GIVEN(struct arguments, by_given),
      .number.what = "kind of comparison"},
     {0, "metric", "NAME", .help = "compare by another metric than the first of both",
@@ -68,6 +69,12 @@ static bool has_paths(const struct profile *p)
     return profile_paths_of(p) && profile_paths_of(p)->count;
 }
 
+static bool has_events(const struct profile *p, uint32_t table)
+{
+    const struct profile_events *t = observed_table(p, table);
+    return t && t->count;
+}
+
 static enum compare_by finest(const struct profile *a, const struct profile *b)
 {
     const struct profile_counts *x = observed_code(a), *y = observed_code(b);
@@ -76,6 +83,10 @@ static enum compare_by finest(const struct profile *a, const struct profile *b)
         return COMPARE_INSTRUCTION;
     if (has_paths(a) && has_paths(b))
         return COMPARE_ACYCLIC;
+    if (has_events(a, TABLE_CALLSITES) && has_events(b, TABLE_CALLSITES))
+        return COMPARE_CALLSITE;
+    if (has_events(a, TABLE_FIELDS) && has_events(b, TABLE_FIELDS))
+        return COMPARE_FIELD;
     if (x && y && x->edge_count && y->edge_count)
         return COMPARE_EDGE;
     if (x && y && x->block_count && y->block_count)

@@ -7,6 +7,7 @@
 #include "collector/events.h"
 #include "profile/counts.h"
 #include "sigsafe/settings.h"
+#include "sigsafe/spool_inst.h"
 #include "sigsafe/tools.h"
 
 /* ---- values ---- */
@@ -186,8 +187,9 @@ static const struct option_row rows[] = {
      .brief = "observe every instruction of the whole run", .take = take_exact},
     {0, "carrier", "CARRIER",
      .help = "where observed code runs: handler (default), burst, shadow, exact; auto: shadows, "
-             "or bursts where forks cost too much",
-     .brief = "where observed code runs: handler (default), burst, shadow, exact, or auto",
+             "or bursts where forks cost too much; compiled: in code that penumbra cc has put into "
+             "the program",
+     .brief = "where observed code runs: handler (default), burst, shadow, exact, auto, compiled",
      .word = carrier_word, .take = take_carrier},
     {0, "tool", "TOOL",
      .help = "what is observed: see below (default stacks; blocks under the engine); several, "
@@ -195,6 +197,11 @@ static const struct option_row rows[] = {
      .brief = "what is observed: see below (default stacks; blocks under the engine); several, "
              "with commas between, observe in one run",
      .word = record_engine_tool_word, .take = take_tool},
+    {0, "interval", "N",
+     .help = "with --carrier compiled: observe at one of N checks on average (default 1000; 1: "
+             "all); --no-randomize: at every N-th; --seed: the same ones in each run",
+     FIELD(struct record_options, recording.engine.interval),
+     NUMBER(number_counts, 1, INST_INTERVAL_MOST, .what = "the interval (--interval)")},
     {0, "length", "N",
      .help = "instructions of a burst (default 1000; with --tool values 4); LEAST..MOST: a number "
              "between the two, drawn for each burst",
@@ -240,7 +247,9 @@ static const struct option_row rows[] = {
      NUMBER(number_durations, 1e3 * ENGINE_BARRIER_LEAST, 1e3 * ENGINE_BARRIER_MOST,
             .what = "the time for all threads to stop, 100us to 1s (--barrier-timeout)",
             .per = 1e3)},
-    {0, "seed", "N", .help = "with --threads all and auto: seed of the order of turns (default 0)",
+    {0, "seed", "N",
+     .help = "with --threads all and auto: seed of the order of turns (default 0); with --carrier "
+             "compiled: of intervals",
      FIELD(struct record_options, recording.engine.seed),
      GIVEN(struct record_options, recording.engine.seed_given),
      NUMBER(number_counts, 0, 1e15, .what = "the seed (--seed)")},

@@ -64,6 +64,7 @@ static void put_amount(struct buf *b, const struct profile *p, const struct prof
 void record_summary(const struct recording_result *r)
 {
     const struct profile *p = r->profile;
+    const struct profile_counts *c = observed_code(p);
     struct profile_totals t;
     struct buf b = {0};
     profile_totals(p, &t);
@@ -74,8 +75,9 @@ void record_summary(const struct recording_result *r)
     if (!profile_is_exact(p)) {
         buf_printf(&b, ", %llu dropped", (unsigned long long)t.dropped_all);
         put_drops(&b, t.drops);
-        put_overhead(&b, &t, profile_spent_ns(&t), p->budget_ppm);
     }
+    if (!profile_is_exact(p) && !(c && tools_of_compiled(c->tools)))
+        put_overhead(&b, &t, profile_spent_ns(&t), p->budget_ppm);
     buf_printf(&b, " -> %s", r->shown);
     put_size(&b, r->path);
     buf_puts(&b, "\n");

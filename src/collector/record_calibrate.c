@@ -234,14 +234,14 @@ static uint32_t ns_of(uint64_t ticks, uint64_t hz)
 uint64_t record_calibrate(struct spool_config *config, const struct record_clocks *began)
 {
     struct prices p = {0};
-    if (config->carrier != CARRIER_EXACT)
+    if (carrier_samples(config->carrier))
         p = prices_find(config);
     uint64_t hz = ticks_per_second(began);
     config->latency_ns = (uint32_t)p.latency_ns;
     config->delivery_ns = delivery_bound(ns_of(p.delivery, hz), config->latency_ns);
     config->tick_ns = ns_of(p.tick, hz);
     if (config->trigger == TRIGGER_CPU && config->mechanism == MECHANISM_PERF &&
-        config->carrier != CARRIER_EXACT)
+        carrier_samples(config->carrier))
         switches_calibrate(config);
     return hz;
 }

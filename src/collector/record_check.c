@@ -123,8 +123,10 @@ static bool is_go(const char *path)
 }
 
 static bool check_elf(const char *path, const struct elf_probe *p, const struct stat *st,
-                      struct err *e)
+                      bool without_library, struct err *e)
 {
+    if (without_library && (p->kind == ELF_PROBE_STATIC || p->kind == ELF_PROBE_NOT_GLIBC))
+        return check_privileges(path, st, e);
     switch (p->kind) {
     case ELF_PROBE_WRONG_MACHINE: return wrong_machine(path, p, e);
     case ELF_PROBE_LOADER: return check_privileges(path, st, e);
@@ -183,7 +185,7 @@ static bool check_file(const char *path, const char *script, unsigned depth,
         return check_file("/bin/sh", path, depth + 1, out, e);
     default:
         memcpy(out->first, probe.first, sizeof out->first);
-        return check_elf(path, &probe, &st, e);
+        return check_elf(path, &probe, &st, out->without_library, e);
     }
 }
 

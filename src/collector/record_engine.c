@@ -6,6 +6,7 @@
 #include "base/suggest.h"
 #include "profile/counts.h"
 #include "sigsafe/settings.h"
+#include "sigsafe/spool_inst.h"
 #include "sigsafe/tools.h"
 
 enum {
@@ -90,6 +91,16 @@ static bool tool_fits(const struct record_engine *r, uint32_t kind, bool attache
     const char *name = tool->name;
     if ((carriers & needed) == needed)
         return true;
+    if (tools_of_compiled(tools_one(kind)))
+        return err_set(e, ERR_USAGE,
+                       "the tool %s is compiled into the program (penumbra cc): add --carrier "
+                       "compiled",
+                       name);
+    if (r->carrier == CARRIER_COMPILED)
+        return err_set(e, ERR_USAGE,
+                       "the tool %s is not among those that are compiled into a program; leave "
+                       "--carrier compiled out",
+                       name);
     if (tool->instead)
         return err_set(e, ERR_USAGE, "the tool %s (%s) runs under the carrier handler only; %s",
                        name, tool->sentence, tool->instead);
@@ -207,6 +218,10 @@ static bool attached_fits(const struct record_engine *r, struct err *e)
             "--exact observes the whole run, and that of a process that -p names has begun; "
             "start the program with penumbra record --exact%s",
             shadows);
+    if (r->carrier == CARRIER_COMPILED)
+        return err_set(e, ERR_USAGE,
+                       "what is compiled into a program is observed from its start on; start it "
+                       "with penumbra record --carrier compiled");
     if (in_bursts(r))
         return err_set(e, ERR_USAGE,
                        "bursts need libpenumbra-rt.so from the program's start on; start "
@@ -231,6 +246,8 @@ static bool shadows_settle(struct record_engine *r, struct err *e)
 {
     const char *option = shadow_option(r);
     struct tool_about tools = tools_about(r->tools);
+    if (r->carrier == CARRIER_COMPILED && option && strcmp(option, "--seed") == 0)
+        return true;
     if (option && !in_shadows(r))
         return err_set(e, ERR_USAGE, "%s is about shadows: add --carrier shadow", option);
     if (r->shadow_flags & SHADOW_LOG_INPUT && r->shadow_flags & SHADOW_THREADS)
@@ -281,6 +298,7 @@ static bool check_ranges(const struct record_engine *r, struct err *e)
                                "thousandths of a shadow", e) &&
            record_engine_range("--barrier-timeout", r->barrier_us, ENGINE_BARRIER_LEAST,
                                ENGINE_BARRIER_MOST, "microseconds", e) &&
+           record_engine_range("--interval", r->interval, 1, INST_INTERVAL_MOST, "checks", e) &&
            record_engine_range("--max-contexts", r->contexts, ENGINE_CONTEXTS_LEAST,
                                ENGINE_CONTEXTS_MOST, "nodes", e);
 }
@@ -288,11 +306,19 @@ static bool check_ranges(const struct record_engine *r, struct err *e)
 bool record_engine_settle(struct record_engine *r, bool attached, const char *sampled,
                           struct err *e)
 {
-    bool exact = r->carrier == CARRIER_EXACT;
+    bool exact = r->carrier == CARRIER_EXACT, compiled = r->carrier == CARRIER_COMPILED;
     if (!check_ranges(r, e))
         return false;
+    if (!r->tools && r->carrier == CARRIER_COMPILED)
+        r->tools = tools_of_compiled(UINT64_MAX);
     if (!r->tools)
         r->tools = tools_one(tool_default(carriers_needed(r)));
+    if (r->interval && r->carrier != CARRIER_COMPILED)
+        return err_set(e, ERR_USAGE,
+                       "--interval is about instrumentation that is compiled into the program: "
+                       "add --carrier compiled");
+    if (!r->interval)
+        r->interval = INST_INTERVAL_DEFAULT;
     if (!tools_fit(r, attached, e) || (attached && !attached_fits(r, e)) || !skip_settle(r, e))
         return false;
     if (r->length && !in_bursts(r))
@@ -309,6 +335,10 @@ bool record_engine_settle(struct record_engine *r, bool attached, const char *sa
     if (exact && sampled)
         return err_set(e, ERR_USAGE, "%s is about samples, and --exact takes none: it observes the "
                        "whole run; leave one of them out", sampled);
+    if (compiled && sampled)
+        return err_set(e, ERR_USAGE,
+                       "--carrier compiled takes a sample at one check of many, and %s is about "
+                       "samples of time or events: give --interval instead", sampled);
     if (in_bursts(r) && !r->length && !tools_about(r->tools).module)
         r->length = LENGTH_DEFAULT;
     return shadows_settle(r, e);

@@ -43,6 +43,7 @@ struct record_engine {
     uint32_t contexts;   /* --max-contexts; 0: not given */
     bool fold_recursion;
     bool budgeted; /* --budget was given */
+    uint64_t interval; /* of compiled-in instrumentation; 0: not given */
 };
 
 /* Tools, with commas between. */

@@ -36,11 +36,11 @@ static bool is_our_library(const char *entry, size_t length)
 }
 
 /* What was to be preloaded anyway, without another penumbra's library: in a recording inside a
- * recording the inner one has the program. And ours. */
+ * recording the inner one has the program. And ours, if there is one. */
 static char *preload_setting(const char *runtime, const char *first)
 {
     struct buf b = {0};
-    size_t size, room = preload_room_as(runtime, first);
+    size_t size, room = *runtime ? preload_room_as(runtime, first) : 1;
     buf_puts(&b, PRELOAD);
     const char *old = getenv("LD_PRELOAD");
     while (old && *old) {
@@ -55,13 +55,13 @@ static char *preload_setting(const char *runtime, const char *first)
     while (room--)
         buf_put_u8(&b, '\0');
     char *entry = (char *)buf_detach(&b, &size);
-    if (entry)
+    if (entry && *runtime)
         preload_add_as(entry + strlen(PRELOAD), runtime, first);
     return entry;
 }
 
-/* The environment with LD_PRELOAD and PENUMBRA_SPOOL set. Only the array and its two last strings
- * are new. */
+/* The environment with PENUMBRA_SPOOL set and, if anything is to be preloaded, LD_PRELOAD before
+ * it. Only the array and these strings are new. */
 static char **make_environment(const char *runtime, const char *first, const char *spool_path)
 {
     size_t count = 0, kept = 0;
@@ -82,7 +82,10 @@ static char **make_environment(const char *runtime, const char *first, const cha
         if (strncmp(environ[i], PRELOAD, sizeof PRELOAD - 1) != 0 &&
             strncmp(environ[i], SPOOL_ENV "=", sizeof SPOOL_ENV) != 0)
             envp[kept++] = environ[i];
-    envp[kept++] = preload;
+    if (preload[sizeof PRELOAD - 1])
+        envp[kept++] = preload;
+    else
+        free(preload);
     envp[kept++] = spool;
     return envp;
 }
@@ -92,10 +95,10 @@ static void free_environment(char **envp)
     size_t count = 0;
     while (envp && envp[count])
         count++;
-    if (count >= 2) {
+    if (count >= 1)
         free(envp[count - 1]);
+    if (count >= 2 && !strncmp(envp[count - 2], PRELOAD, sizeof PRELOAD - 1))
         free(envp[count - 2]);
-    }
     free(envp);
 }
 

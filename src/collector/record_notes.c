@@ -151,8 +151,12 @@ static void put_unseen(struct buf *b, const struct profile *p)
 static void put_reason(struct buf *b, const struct profile *p, const struct profile_totals *t)
 {
     enum { MANY = 30 }; /* periods, in which something that ran would have been sampled */
+    const struct profile_counts *code = observed_code(p);
     buf_puts(b, "nothing was sampled: ");
-    if (!p->process_count)
+    if (code && tools_of_compiled(code->tools))
+        buf_puts(b, p->process_count ? "no check has been a sample (more often: --interval)\n"
+                                     : "no code ran that penumbra cc has instrumented\n");
+    else if (!p->process_count)
         buf_puts(b, "libpenumbra-rt.so was never loaded (the program cleared LD_PRELOAD or ended "
                     "before its libraries were loaded)\n");
     else if (first_arm_error(p))

@@ -168,6 +168,12 @@ static bool probe_other(const struct record_event *one, const struct spool_confi
 bool record_probe_trigger(const struct record_events *events, uint32_t carrier,
                           struct spool_config *config, struct buf *notes, struct err *e)
 {
+    if (carrier == CARRIER_COMPILED) {
+        config->trigger = TRIGGER_CHECKS;
+        config->mechanism = MECHANISM_CALLS;
+        config->signal = SIGTRAP;
+        return true;
+    }
     if (!probe_first(&events->list[0], carrier, config, notes, e))
         return false;
     config->more_triggers = events->count - 1;

@@ -182,7 +182,7 @@ struct record_processes record_processes_cost(const struct spool *s,
     spool_totals(s, &t, &processes, &threads);
     struct record_processes p = counted(s, processes);
     struct trial x = {.spool.fd = -1, .tsc_hz = tsc_hz, .callbacks = callbacks};
-    if (processes < LEAST || config->carrier == CARRIER_EXACT ||
+    if (processes < LEAST || !carrier_samples(config->carrier) ||
         !trial_begin(&x, config, directory, output))
         return p;
     trial_run(&x, &p);

@@ -13,6 +13,7 @@
 #include "collector/measure.h"
 #include "collector/open_profile.h"
 #include "collector/process_runs.h"
+#include "collector/record_instrumented.h"
 #include "collector/record_live.h"
 #include "collector/recording_internal.h"
 #include "profile/live.h"
@@ -68,7 +69,11 @@ static void settle_config(struct recording *r)
                            r->config.mechanism != MECHANISM_CALLS && !r->config.more_triggers &&
                            r->config.carrier == CARRIER_HANDLER;
     r->config.arm_sandboxes = o->arm_sandboxes;
-    r->config.timeline = o->timeline && r->config.carrier != CARRIER_EXACT;
+    r->config.timeline = o->timeline && carrier_samples(r->config.carrier);
+    if (r->config.carrier == CARRIER_COMPILED)
+        r->config.period = o->engine.interval;
+    r->inst = (struct inst_settings){.interval = (uint32_t)o->engine.interval,
+                                     .fixed = !o->randomize, .seed = o->engine.seed};
     r->config.tools = o->engine.tools;
     r->shadow.length = o->engine.length;
     r->burst.length = o->engine.burst_length ? o->engine.burst_length : o->engine.length;
@@ -93,6 +98,7 @@ static bool check_subject(struct recording *r, struct err *e)
     if (!o->pid) {
         r->arguments = o->program;
         r->rank = record_rank_find();
+        r->program.without_library = o->engine.carrier == CARRIER_COMPILED;
         return record_check_program(o->program[0], &r->program, e) &&
                record_rank_output(o->output, &r->rank, o->program[0], getpid(), r->shown, e);
     }
@@ -113,6 +119,20 @@ static bool check_mechanism(struct recording *r, struct err *e)
     return record_attach_signal(&r->attach, &r->config, e);
 }
 
+/* What is compiled into a program is seen only where it was asked for; asked for in vain it may
+ * still be in libraries. */
+static void note_instrumented(struct recording *r)
+{
+    bool compiled = r->options.engine.carrier == CARRIER_COMPILED;
+    bool is = !r->options.pid && record_instrumented(r->program.path);
+    if (is && !compiled)
+        buf_puts(&r->notes, "the program has instrumentation compiled in: record --carrier "
+                            "compiled observes its fields and calls\n");
+    else if (!is && compiled)
+        buf_puts(&r->notes, "the program itself has no instrumentation compiled in (penumbra cc); "
+                            "what it executes, and its libraries, may have some\n");
+}
+
 static bool prepare(struct recording *r, struct err *e)
 {
     if (!record_check_proc(e) || !check_subject(r, e) ||
@@ -123,6 +143,7 @@ static bool prepare(struct recording *r, struct err *e)
                               e) ||
         !check_mechanism(r, e))
         return false;
+    note_instrumented(r);
     buf_put_u8(&r->notes, '\0');
     if (!buf_ok(&r->notes))
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -142,7 +163,8 @@ static bool start_subject(struct recording *r, struct err *e)
     if (!r->options.pid)
         return (!r->options.verify_cost ||
                 record_verify_start(&r->verify, &r->program, r->arguments, &r->callbacks, e)) &&
-               record_launch(&r->child, &r->program, r->arguments, r->config.runtime_path,
+               record_launch(&r->child, &r->program, r->arguments,
+                             r->config.carrier == CARRIER_COMPILED ? "" : r->config.runtime_path,
                              r->spool.path, &r->callbacks, e);
     r->arguments = record_attach_arguments(r->options.pid);
     if (!r->arguments)
@@ -179,7 +201,7 @@ static void tell_without(struct recording *r, const struct err *why, const char 
 static void start_helpers(struct recording *r)
 {
     struct err e = {0};
-    bool samples = r->config.carrier != CARRIER_EXACT;
+    bool samples = carrier_samples(r->config.carrier);
     /* Nothing is unwound in whole runs: the tables of libc alone take longer than a short
      * program. */
     if (samples && !record_tables_start(&r->tables, &r->spool, &e))
@@ -200,7 +222,7 @@ static bool write_settings(struct recording *r, struct err *e)
     h->follow = r->options.follow;
     h->load_milli = r->load_milli;
     r->config.timeline &= r->tsc_hz != 0;
-    const struct settings all = {r->config, r->burst, r->shadow, r->value};
+    const struct settings all = {r->config, r->burst, r->shadow, r->value, r->inst};
     if (!settings_put(&r->spool.spool, &all))
         return err_set(e, ERR_INTERNAL, "the spool has no room for what is to be recorded");
     r->spool.settings = h->settings;

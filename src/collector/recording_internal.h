@@ -38,6 +38,7 @@ struct recording {
     struct burst_settings burst;
     struct shadow_settings shadow;
     struct value_settings value;
+    struct inst_settings inst;
     uint32_t load_milli;
     uint64_t tsc_hz;
     struct buf notes; /* lines; NUL-terminated once recording_start has returned */

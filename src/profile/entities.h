@@ -37,8 +37,12 @@ struct profile;
     X(ENTITY_FIELD, "field", "[field]", "the type; at: its offset there, number: its bytes")       \
     X(ENTITY_EVENT, "event", "[event]", "the production")                                          \
     X(ENTITY_PATH, "path", "[path]",                                                               \
-      "the build-id of its image; at: the function's address, number: the path's")              \
-    X(ENTITY_GENERATED, "generated code", "[jit]", "empty; at: the address in the function")
+      "the build-id of its image; at: the function's address, number: the path's")                 \
+    X(ENTITY_GENERATED, "generated code", "[jit]", "empty; at: the address in the function")       \
+    X(ENTITY_TYPE, "type", "[type]", "the file; at: its line, number: its bytes")                  \
+    X(ENTITY_SITE, "call site", "[call site]",                                                     \
+      "the file; at: its line, number: of several there; the name is the caller's")                \
+    X(ENTITY_CALLEE, "callee", "[callee]", "empty")
 
 #define ENTITY_ENUMERATOR(id, name, place, what) id,
 enum entity_kind { ENTITY_KINDS(ENTITY_ENUMERATOR) ENTITY_KIND_COUNT };

@@ -95,6 +95,7 @@ enum site_kind {
     SITE_ACCESS,      /* the instruction that loads or stores */
     SITE_PAIR,        /* an access, and the one that makes it vain */
     SITE_CALL,        /* of a call path */
+    SITE_EVENT,       /* entities; a callee's code may be the second */
 };
 
 /* A place of code in a record: to be renumbered, or named. */

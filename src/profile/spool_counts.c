@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/saturate.h"
+#include "profile/inst_modules.h"
 #include "profile/table/table.h"
 #include "sigsafe/tools.h"
 
@@ -307,6 +308,12 @@ static bool get_tables(struct counts_process *q, const struct spool_counts *reco
         if ((*t)->end)
             (*t)->end(q);
     return ok;
+}
+
+void spool_counts_close(struct spool_counts_reader *r)
+{
+    inst_modules_free(r->modules);
+    r->modules = NULL;
 }
 
 bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref,

@@ -11,6 +11,7 @@
 #include "sigsafe/spool_counts.h"
 
 struct spool_contexts; /* spool_contexts.h */
+struct inst_modules;   /* inst_modules.h */
 
 /* Zeroed but for what spool_counts_reader sets; lives as long as one spool is read. */
 struct spool_counts_reader {
@@ -21,6 +22,7 @@ struct spool_counts_reader {
     uint64_t counters; /* counters that may still be looked at */
     uint64_t table_bytes;                   /* of tools' tables, likewise */
     struct spool_contexts *contexts; /* of the processes read so far; NULL: no table keeps any */
+    struct inst_modules *modules; /* instrumented ones; NULL: not read yet */
     uint32_t block_capacity, edge_capacity; /* of the profile_counts that grow */
 };
 
@@ -34,6 +36,9 @@ spool_counts_reader(struct spool_view *v, uint64_t tools)
                                         .counters = v->spool.mapped / sizeof(uint64_t),
                                         .table_bytes = v->spool.mapped};
 }
+
+/* Frees what reading has made. */
+void spool_counts_close(struct spool_counts_reader *r);
 
 /* Adds the counts of process number `index`, and tools' tables, to those of the profile. Images are
  * session numbers (key.h), or PROFILE_IMAGE_NONE; the records are not settled. False without

@@ -97,6 +97,7 @@ static void trigger_name(struct spool_trigger c, bool outside, char *out, size_t
         [TRIGGER_READ] = "read",
         [TRIGGER_WRITE] = "write",
         [TRIGGER_LOCK_WAIT] = "lock-wait",
+        [TRIGGER_CHECKS] = "checks",
     };
     static const char *const hardware[] = {
         [PERF_COUNT_HW_CPU_CYCLES] = "cycles",
@@ -795,6 +796,7 @@ struct profile *profile_from_spool(const struct spool *s, uint64_t *damage, stru
     free(index_of);
     free(r.phase_of);
     spool_contexts_free(&r.contexts);
+    spool_counts_close(&r.counts);
     spool_view_close(&r.view);
     return ok ? r.p : NULL;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/events.h"
 #include "profile/paths.h"
 #include "report/calls.h"
 #include "report/compare_values.h"
@@ -35,7 +36,8 @@ enum { PERFECT, SAMPLED };
 const char *compare_by_name(unsigned by)
 {
     static const char *const names[COMPARE_KINDS] = {"function", "path", "call", "block",
-                                                     "edge", "acyclic", "instruction", "result"};
+                                                     "edge", "acyclic", "instruction", "result",
+                                                     "callsite", "field"};
     return by < COMPARE_KINDS ? names[by] : NULL;
 }
 
@@ -329,6 +331,40 @@ static void add_results(struct items *items, const struct identities *ids, const
     }
 }
 
+static uint32_t events_table(enum compare_by by)
+{
+    return by == COMPARE_FIELD ? (uint32_t)TABLE_FIELDS : (uint32_t)TABLE_CALLSITES;
+}
+
+static bool is_compared(const struct profile_event *e, enum compare_by by)
+{
+    bool is = by == COMPARE_FIELD ? e->kind == EVENT_READ || e->kind == EVENT_WRITE
+                                  : e->kind == EVENT_CALL || e->kind == EVENT_INLINED;
+    return is && e->weight;
+}
+
+static void add_events(struct items *items, const struct identities *ids, const struct view *v,
+                       unsigned side, enum compare_by by)
+{
+    const struct profile_events *t = observed_table(v->profile, events_table(by));
+    for (uint32_t i = 0; t && i < t->count; i++) {
+        const struct profile_event *e = &t->list[i];
+        uint64_t image = image_id(ids, side, e->to_image);
+        if (is_compared(e, by))
+            add_item(items, (struct item){.a = e->offset, .b = image << 8 | e->kind, .c = e->to},
+                     side, (double)e->weight);
+    }
+}
+
+static bool has_events(const struct view *v, enum compare_by by)
+{
+    const struct profile_events *t = observed_table(v->profile, events_table(by));
+    for (uint32_t i = 0; t && i < t->count; i++)
+        if (is_compared(&t->list[i], by))
+            return true;
+    return false;
+}
+
 /* Keeps the entries that the perfect profile has. Returns the share of the sampled weight that the
  * others had. */
 static double keep_perfect(struct compare_entry *entries, size_t *count)
@@ -363,6 +399,8 @@ static bool collect(struct items *items, const struct identities *ids,
         case COMPARE_ACYCLIC: add_acyclic(items, ids, views[side], side); break;
         case COMPARE_INSTRUCTION: add_instructions(items, ids, views[side], side); break;
         case COMPARE_RESULT: add_results(items, ids, views[side], side); break;
+        case COMPARE_CALLSITE:
+        case COMPARE_FIELD: add_events(items, ids, views[side], side, by); break;
         default: add_functions(items, ids, views[side], side); break;
         }
     path_ids_fini(&paths);
@@ -442,7 +480,8 @@ static bool has_kind(const struct view *v, enum compare_by by)
            : by == COMPARE_INSTRUCTION
                ? values && values->hotlist_count
            : by == COMPARE_RESULT ? has_results(observed_values(v->profile))
-                                  : v->samples > 0;
+           : by == COMPARE_CALLSITE || by == COMPARE_FIELD ? has_events(v, by)
+                                                           : v->samples > 0;
 }
 
 static bool check_kind(const struct view *v, const char *which, enum compare_by by, struct err *e)
@@ -453,6 +492,8 @@ static bool check_kind(const struct view *v, const char *which, enum compare_by 
         [COMPARE_EDGE] = "; record --exact (or --carrier burst) --tool edges counts them",
         [COMPARE_ACYCLIC] = "; record --exact (or --carrier burst) --tool paths counts them",
         [COMPARE_INSTRUCTION] = "s; record --tool values observes them",
+        [COMPARE_CALLSITE] = "s; record --carrier compiled counts them",
+        [COMPARE_FIELD] = "s; record --carrier compiled counts them",
         [COMPARE_RESULT] = "s; record --tool results observes all of them, --tool values some",
     };
     if (has_kind(v, by))

@@ -3,7 +3,7 @@
  * What is the same entry in both: images by build-id (by path where there is none; between two
  * samplings, for functions and calling contexts, by the name of their file), functions by image and
  * name, calling contexts by the functions on them, blocks and edges by image and link-time address,
- * acyclic paths by their blocks.
+ * acyclic paths by their blocks, call sites and fields by what they are called.
  *
  * Context: ordinary code.
  * Ownership: comparison_free releases the entries; names are the views'. */
@@ -23,6 +23,8 @@ enum compare_by {
     COMPARE_ACYCLIC, /* interprocedural acyclic paths */
     COMPARE_INSTRUCTION, /* of sampled values */
     COMPARE_RESULT, /* instructions with a result that was observed in the perfect profile */
+    COMPARE_CALLSITE, /* call sites and callees, of compiled-in instrumentation */
+    COMPARE_FIELD,    /* reads and writes of fields, likewise */
     COMPARE_KINDS
 };
 

@@ -106,13 +106,24 @@ enum {
     SHADOW_THREADS_AUTO = 64,
 };
 
+/* Compiled-in instrumentation (spool_inst.h). */
+struct inst_settings {
+    uint32_t interval; /* atomic: checks from one burst to the next, on average; 0: none begins. The
+                          collector's, and `penumbra control`'s */
+    uint32_t fixed;    /* 1: not on average */
+    uint64_t seed;     /* of intervals; 0: each thread draws one */
+    uint32_t modules;  /* atomic spool_ref of a struct spool_module, newest first; runtimes push */
+    uint32_t ids;      /* atomic: given to modules so far; runtimes add */
+};
+
 /* X(enumerator, name, number, version, the block's struct). A number is never given a second
  * meaning. */
 #define SETTINGS(X)                                                                                \
     X(SETTINGS_SAMPLING, sampling, 1, 1, struct spool_config)                                      \
     X(SETTINGS_BURST, burst, 2, 1, struct burst_settings)                                          \
     X(SETTINGS_SHADOW, shadow, 3, 1, struct shadow_settings)                                       \
-    X(SETTINGS_VALUES, values, 4, 1, struct value_settings)
+    X(SETTINGS_VALUES, values, 4, 1, struct value_settings)                                        \
+    X(SETTINGS_INST, inst, 5, 1, struct inst_settings)
 
 #define SETTINGS_ENUMERATOR(id, name, number, version, type) id = number,
 enum settings_type { SETTINGS(SETTINGS_ENUMERATOR) };

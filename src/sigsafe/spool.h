@@ -40,7 +40,7 @@
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
 #define SPOOL_VERSION 1u /* of the cores: see struct spool_header */
-#define SPOOL_LAYOUT 32u /* of everything */
+#define SPOOL_LAYOUT 33u /* of everything */
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
@@ -62,6 +62,8 @@ enum trigger_kind {
     TRIGGER_READ,      /* bytes read or received */
     TRIGGER_WRITE,     /* bytes written or sent */
     TRIGGER_LOCK_WAIT, /* nanoseconds waited for locks and conditions */
+    /* Compiled-in instrumentation (spool_inst.h): checks that the program has passed. */
+    TRIGGER_CHECKS,
 };
 
 static inline bool trigger_is_synchronous(uint32_t trigger)
@@ -94,16 +96,26 @@ enum trigger_mechanism {
 
 /* X(enumerator, name in options and --json; src/runtime/carrier/carrier.h has the table
  * carrier_NAME) */
-#define CARRIER_KINDS(X)                                                                           \
+#define CARRIERS_PRELOADED(X)                                                                      \
     X(CARRIER_HANDLER, handler) /* a signal handler looks at the interrupted context */            \
     X(CARRIER_BURST, burst)     /* the next instructions of the program run under the engine */    \
     X(CARRIER_SHADOW, shadow)   /* they run in a copy of the process */                            \
     X(CARRIER_EXACT, exact)     /* the whole run is under the engine */                            \
     X(CARRIER_AUTO, auto)       /* shadows where they are affordable, else bursts */
+/* Without a preloaded runtime: what the compiler has put into the program observes (src/inst). */
+#define CARRIER_KINDS(X)                                                                           \
+    CARRIERS_PRELOADED(X)                                                                          \
+    X(CARRIER_COMPILED, compiled)
 
 #define CARRIER_ENUMERATOR(id, name) id,
 enum carrier_kind { CARRIER_KINDS(CARRIER_ENUMERATOR) CARRIER_KIND_COUNT };
 #undef CARRIER_ENUMERATOR
+
+/* Triggers interrupt the program, and stacks are walked. */
+static inline bool carrier_samples(uint32_t carrier)
+{
+    return carrier != CARRIER_EXACT && carrier != CARRIER_COMPILED;
+}
 
 /* Who consumes the tuples. */
 enum spool_host_state { HOST_NONE, HOST_READING, HOST_GONE };

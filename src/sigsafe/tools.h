@@ -6,6 +6,7 @@
  *     counting   src/tools/NAME.c         counters are read and shown for all alike
  *     table      src/tools/NAME.c         src/profile/table/NAME.c  src/report/table/NAME.c
  *     hotlist    src/tools/NAME.c         src/profile/table/NAME.c  hotlists of values
+ *     compiled   src/inst/                src/profile/table/NAME.c  src/report/table/NAME.c
  *     module     src/tools/values.c       src/modules/NAME.c        hotlists of values
  *
  * docs/new-tool.md adds one, step by step. Carriers and the collector know a tool by its record
@@ -74,6 +75,11 @@ enum {
       .blocks = true)                                                                              \
     X(WASTE, waste, "stores in vain, loads of what was loaded", .carriers = TOOL_TRANSLATED,       \
       .in_context = true)
+#define TOOLS_COMPILED(X)                                                                          \
+    X(FIELDS, fields, "which fields of types are read and written, and which together",            \
+      .carriers = 1u << CARRIER_COMPILED)                                                          \
+    X(CALLSITES, callsites, "calls by call site and callee, inlined ones too",                     \
+      .carriers = 1u << CARRIER_COMPILED)
 #define TOOLS_HOTLIST(X)                                                                           \
     X(RESULTS, results, "the most frequent results of each instruction",                           \
       .carriers = TOOL_TRANSLATED, .blocks = true, .hotlists = true)
@@ -84,14 +90,18 @@ enum {
     X(CONFLICTS, conflicts, "pairs of a store and a load that may delay each other", TOOL_OF_MODULE)
 
 #define TOOLS(X)                                                                                   \
-    TOOLS_NATIVE(X) TOOLS_COUNTING(X) TOOLS_TABLE(X) TOOLS_HOTLIST(X) TOOLS_MODULE(X)
+    TOOLS_NATIVE(X) TOOLS_COUNTING(X) TOOLS_TABLE(X) TOOLS_COMPILED(X) TOOLS_HOTLIST(X)            \
+    TOOLS_MODULE(X)
 #define TOOL_ENUMERATOR(id, name, sentence, ...) TOOL_##id,
 enum tool_kind { TOOLS(TOOL_ENUMERATOR) TOOL_KIND_COUNT };
 #undef TOOL_ENUMERATOR
 
 /* What each thread keeps in the spool besides counters. */
 #define TABLE_ENUMERATOR(id, name, sentence, ...) TABLE_##id,
-enum tool_table { TOOLS_TABLE(TABLE_ENUMERATOR) TOOLS_HOTLIST(TABLE_ENUMERATOR) TABLE_COUNT };
+enum tool_table {
+    TOOLS_TABLE(TABLE_ENUMERATOR) TOOLS_COMPILED(TABLE_ENUMERATOR)
+    TOOLS_HOTLIST(TABLE_ENUMERATOR) TABLE_COUNT
+};
 #undef TABLE_ENUMERATOR
 _Static_assert((unsigned)TABLE_COUNT <= (unsigned)COUNTS_TABLES, "every table has its place");
 
@@ -116,6 +126,14 @@ static inline uint32_t tools_next(uint64_t tools, uint32_t kind)
         kind++;
     return kind;
 }
+
+/* What instrumentation compiled into the program observes. */
+#define TOOL_BIT(id, name, ...) | UINT64_C(1) << TOOL_##id
+static inline uint64_t tools_of_compiled(uint64_t tools)
+{
+    return tools & (0 TOOLS_COMPILED(TOOL_BIT));
+}
+#undef TOOL_BIT
 
 /* What is true of the set: it runs where all members do, is silent if all are, has what one has,
  * and the least sample and stretch. Without a name, unless it has one member. */

@@ -101,7 +101,7 @@ struct carrier {
 };
 
 #define CARRIER_TABLE(id, name) extern const struct carrier carrier_##name;
-CARRIER_KINDS(CARRIER_TABLE)
+CARRIERS_PRELOADED(CARRIER_TABLE)
 #undef CARRIER_TABLE
 
 /* Calls a function of the carrier's, where there is one: arguments in parentheses. What is asked is

@@ -1,0 +1,91 @@
+#include "inst/inst.h"
+
+/* Marsaglia, Xorshift RNGs, 2003; the multiplication is Vigna's, 2016. */
+uint64_t inst_random_as(struct inst_thread *t)
+{
+    uint64_t x = t->random;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    t->random = x;
+    return x * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+/* From 1 to n. */
+static uint32_t one_to_as(struct inst_thread *t, uint32_t n)
+{
+    return (uint32_t)((inst_random_as(t) >> 32) * n >> 32) + 1;
+}
+
+/* The how manieth check from now is the next sample: `interval` on average, or exactly. */
+static uint32_t draw_as(struct inst_thread *t, uint32_t interval)
+{
+    uint32_t half = interval / 2;
+    if (inst.settings->fixed)
+        return interval;
+    return interval - half - 1 + one_to_as(t, 2 * half + 1);
+}
+
+/* The how manieth check of a thread is its first sample. */
+static uint32_t first_as(struct inst_thread *t, uint32_t interval)
+{
+    if (inst.settings->fixed && inst.settings->seed)
+        return interval;
+    return one_to_as(t, interval);
+}
+
+/* 0: nothing is to be observed. */
+static uint32_t interval_as(void)
+{
+    uint32_t interval = __atomic_load_n(&inst.settings->interval, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&spool_header(&guest.spool)->state, __ATOMIC_RELAXED) != SPOOL_RUNNING)
+        return 0;
+    return interval < INST_INTERVAL_MOST ? interval : INST_INTERVAL_MOST;
+}
+
+static void begin_as(struct inst_thread *t, uint32_t interval)
+{
+    struct spool_inst_thread *c = t->counted;
+    t->burst = t->burst + 1 ? t->burst + 1 : 1;
+    t->weight = interval;
+    bool pairs = (inst_random_as(t) >> 32) % INST_PAIR_EVERY == 0;
+    t->pairing = interval == 1 ? 1 : pairs ? INST_PAIR_EVERY : 0;
+    if (c->most < interval)
+        c->most = interval;
+    __asm__("addq $1, %0" : "+m"(c->bursts) : : "cc");
+    __asm__("addq $1, %0" : "+m"(t->record->taken) : : "cc");
+}
+
+/* False: the check that has brought it here is none that was drawn. *next: how many pass until one
+ * brings it here again. */
+static bool is_drawn_as(struct inst_thread *t, uint32_t module, uint32_t interval, int32_t *next)
+{
+    bool first = t->drawn[module] != interval;
+    t->drawn[module] = interval;
+    *next = INST_IDLE;
+    if (!interval)
+        return false;
+    uint32_t at = first ? first_as(t, interval) : 1;
+    *next = at > 1 ? (int32_t)at - 2 : (int32_t)draw_as(t, interval) - 1;
+    return at == 1;
+}
+
+/* The counter is below 0 until the end, so that checks of a handler that comes now are samples,
+ * too. */
+void inst_sample_as(struct penumbra_inst_module *m, int32_t *counter)
+{
+    bool armed = __atomic_load_n(&inst.armed, __ATOMIC_RELAXED);
+    struct inst_thread *t = armed ? inst_thread_as() : NULL;
+    const struct inst_module *own = m->data;
+    int32_t next = INST_IDLE;
+    if (t) {
+        uint32_t interval = interval_as();
+        if (t->met_count)
+            inst_pairs_as(t);
+        t->weight = 0;
+        if (is_drawn_as(t, own->number, interval, &next))
+            begin_as(t, interval);
+    }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    *counter = next;
+}

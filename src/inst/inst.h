@@ -1,0 +1,99 @@
+/* The runtime of compiled-in instrumentation: a guest (docs/guest.md) that counts what the second
+ * copy of the program's code observes (docs/instrumentation.md, penumbra/inst.h).
+ *
+ *      register.c   modules come: the first one opens the spool; tables are copied into it
+ *      burst.c      is this sample to be counted? when is the next one due?
+ *      events.c     blocks and targets of calls ─> rows and pairs of the thread
+ *      thread.c     a thread's record, rows and pairs
+ *
+ * In a process that is not recorded, or by another carrier, modules are never told of it: they stay
+ * disarmed.
+ *
+ * Context: _as functions: any, signal handlers included. The rest: constructors, destructors, fork.
+ * Ownership: records are the spool's; a thread's own memory is mapped by itself and unmapped at its
+ * end. */
+#ifndef PENUMBRA_INST_INST_H
+#define PENUMBRA_INST_INST_H
+
+#include "guest/guest.h"
+#include "penumbra/inst.h"
+#include "sigsafe/settings.h"
+#include "sigsafe/spool_inst.h"
+
+enum {
+    INST_MODULES = 256,  /* of a process; more are not counted */
+    INST_MET = 32,       /* blocks of a burst whose pairs are counted */
+    INST_IDLE = 1 << 20, /* checks, until a thread looks again whether it is to observe */
+};
+
+/* A module of the process; penumbra_inst_module.data. */
+struct inst_module {
+    uint32_t first;  /* id of block 0 */
+    uint32_t values; /* id of value 0 */
+    uint32_t number; /* below INST_MODULES */
+};
+
+struct inst {
+    uint32_t armed; /* atomic: a recording by this carrier runs */
+    struct inst_settings *settings;
+    struct spool_counts *counts; /* the process's */
+    uint32_t threads;            /* atomic: that have begun, which number their seeds */
+};
+extern struct inst inst;
+
+struct inst_met {
+    uint32_t id, times;
+};
+
+struct inst_thread {
+    struct spool_thread *record;
+    struct spool_inst_thread *counted;
+    struct spool_inst_pair *pairs; /* NULL: none yet */
+    uint64_t random;               /* state of its generator; never 0 */
+    uint32_t weight;  /* of the burst that it is in; 0: what it meets is not counted */
+    uint32_t burst;   /* that burst's number, from 1 */
+    uint32_t pairing; /* pairs of this burst count so many times; 0: they are not counted */
+    uint32_t met_count;
+    struct inst_met met[INST_MET];
+    uint32_t busy; /* 1: it is at work on `met` or `pairs`: handlers keep off, and count misses */
+    uint32_t drawn[INST_MODULES]; /* by module: the interval when its counter was set; 0: never */
+    struct rows_store rows;
+};
+
+/* The calling thread's. NULL: it has none, as there was no room, it has ended, or it is just being
+ * made; what it would have counted is counted as dropped. */
+struct inst_thread *inst_thread_as(void);
+/* The same where there is one already; nothing is dropped. */
+struct inst_thread *inst_thread_known_as(void);
+/* False: ends of threads will not be noticed. */
+bool inst_threads_begin(void);
+/* In a fork child: its only thread begins anew. */
+void inst_thread_fork_child(void);
+
+void inst_drop_as(enum drop_reason why);
+
+/* The operations. */
+void inst_sample_as(struct penumbra_inst_module *m, int32_t *counter);
+void inst_event_as(struct penumbra_inst_module *m, const struct penumbra_inst_block *block);
+void inst_value_as(struct penumbra_inst_module *m, const struct penumbra_inst_value *value,
+                   uint64_t of);
+/* A burst ends: its pairs are counted. */
+void inst_pairs_as(struct inst_thread *t);
+
+/* What legacy SSE and x87 code may change: around calls into libc. */
+struct inst_vectors {
+    uint8_t bytes[512];
+} __attribute__((aligned(16)));
+static inline void inst_vectors_save_as(struct inst_vectors *v)
+{
+    __asm__ volatile("fxsave64 %0" : "=m"(*v));
+}
+static inline void inst_vectors_restore_as(const struct inst_vectors *v)
+{
+    __asm__ volatile("fxrstor64 %0" : : "m"(*v));
+}
+
+/* xorshift64* of the thread. */
+uint64_t inst_random_as(struct inst_thread *t);
+
+#endif

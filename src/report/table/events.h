@@ -1,0 +1,23 @@
+/* What the views of both tables of compiled-in instrumentation say alike (profile/events.h).
+ *
+ * Context: ordinary code. */
+#ifndef PENUMBRA_REPORT_TABLE_EVENTS_H
+#define PENUMBRA_REPORT_TABLE_EVENTS_H
+
+#include <stdio.h>
+
+#include "profile/events.h"
+#include "report/ci.h"
+#include "report/json.h"
+
+/* The 95% interval of a share: `part` of `whole`, whose squares are given. Exact counts have none:
+ * both ends are the share. */
+struct interval events_interval(const struct profile_events *t, double part, double squares,
+                                double whole);
+/* How it was estimated, and what is missing: one line or two. */
+void events_header(FILE *out, const struct profile_events *t);
+/* Members "count", "seen", "share", "share_low", "share_high". */
+void events_json(struct json *j, const struct profile_events *t, const struct profile_event *e,
+                 double all);
+
+#endif

@@ -1,0 +1,294 @@
+"""Compiled-in instrumentation of a program whose events are known (program.c)."""
+import collections
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.environ["HARNESS"])
+from harness import PENUMBRA, Failure, Recording, expect, main, run, target  # noqa: E402
+
+SHARED, STATIC, WITHOUT = target("inst_shared"), target("inst_static"), target("inst_without")
+LIBRARY = target("libinst_loaded.so")
+SOME = 400000
+
+
+def record(program, *arguments, interval=1, options=()):
+    return Recording([program, *map(str, arguments)],
+                     ["--carrier", "compiled", "--interval", str(interval), *options],
+                     report=("--limit", "0"))
+
+
+def fields(report):
+    """{(type, member): (reads, writes)}"""
+    return {(t["name"], m["name"]): (m["reads"], m["writes"]) for t in report["types"]
+            for m in t["members"]}
+
+
+def calls(report):
+    """{(line, callee): count}, of all files that have the callee."""
+    found = collections.Counter()
+    for c in report["call_sites"]:
+        found[c["line"], c["callee"]] += c["count"]
+    return dict(found)
+
+
+def expected(rounds):
+    return ({("node", "key"): (rounds + rounds // 4, 0), ("node", "flag"): (rounds // 4, 0),
+             ("node", "count"): (0, rounds), ("node", "cold"): (0, 0)},
+            {(20, "visit"): rounds, (22, "first"): rounds * 3 // 4, (22, "second"): rounds // 4,
+             (30, "helper"): rounds // 4})
+
+
+def expect_exact(report, rounds):
+    want_fields, want_calls = expected(rounds)
+    expect(fields(report) == want_fields, f"fields: {fields(report)}")
+    expect(calls(report) == want_calls, f"calls: {calls(report)}")
+    expect(report["fields_missed"] == 0 == report["call_sites_missed"], "something is missed")
+
+
+def exact():
+    """At interval 1 all counts are exact, in whatever way the runtime is linked."""
+    for program in (SHARED, STATIC):
+        report = record(program, "work", 10000).report
+        expect_exact(report, 10000)
+        node = report["types"][0]
+        expect((node["name"], node["bytes"], node["line"]) == ("node", 88, 3), node)
+        expect([m["offset"] for m in node["members"]] == [0, 8, 16, 24], node["members"])
+        expect(node["hot"] == ["key", "count"] or set(node["hot"]) == {"key", "count", "flag"},
+               node["hot"])
+        expect(node["together"][0]["count"] == 12500, node["together"])
+        expect({node["together"][0]["first"], node["together"][0]["second"]} == {"key", "count"},
+               node["together"])
+        together = {frozenset((p["first"], p["second"])): p["count"] for p in node["together"]}
+        expect(together[frozenset(("count", "flag"))] == 2500, together)
+        expect(node["bytes_proposed"] == 88, node)
+        inlined = {c["callee"] for c in report["call_sites"] if c["inlined"]}
+        expect(inlined == {"helper"}, inlined)
+        expect({c["callee"] for c in report["call_sites"] if c["indirect"]} == {"first", "second"},
+               report["call_sites"])
+
+
+def share_of(rows, key):
+    whole = sum(rows.values())
+    return 100 * rows[key] / whole
+
+
+def sampled():
+    """A jittered interval estimates the shares within their own 95% intervals, and the counts."""
+    inside = total = 0
+    want_fields, want_calls = expected(SOME)
+    accesses = {k: sum(v) for k, v in want_fields.items()}
+    for _ in range(4):
+        report = record(SHARED, "work", SOME, interval=100).report
+        for t in report["types"]:
+            for m in t["members"]:
+                if m["name"] == "cold":
+                    expect(m["share"] == 0 == m["share_low"] and m["share_high"] < 1, m)
+                    continue
+                true = share_of(accesses, (t["name"], m["name"]))
+                expect(abs(m["share"] - true) < 6, (m, true))
+                inside += m["share_low"] <= true <= m["share_high"]
+                total += 1
+        for c in report["call_sites"]:
+            true = share_of(want_calls, (c["line"], c["callee"]))
+            expect(abs(c["count"] - want_calls[c["line"], c["callee"]]) < SOME * 0.05, c)
+            inside += c["share_low"] <= true <= c["share_high"]
+            total += 1
+    expect(total == 28, total)
+    expect(inside >= 22, f"{inside} of {total} shares are in their intervals")
+
+
+def fixed():
+    """The same interval and seed: the same profile."""
+    options = ("--no-randomize", "--seed", "7")
+    first = record(SHARED, "work", SOME, interval=97, options=options).report
+    second = record(SHARED, "work", SOME, interval=97, options=options).report
+    expect(first["types"] == second["types"], (first["types"], second["types"]))
+    expect(calls(first) == calls(second), (calls(first), calls(second)))
+    # every 97th of all checks, of which the first is the 97th
+    expect(fields(first)["node", "count"] == (0, SOME // 97 * 97), fields(first))
+
+
+def threads():
+    """Threads count apart, and what one writes and others read is seen."""
+    rounds = 50000
+    report = record(SHARED, "threads", rounds).report
+    expect(fields(report)["node", "key"] == (3 * rounds, 0), fields(report))
+    expect(fields(report)["node", "count"] == (0, rounds), fields(report))
+    shared = report["types"][0]["shared"]
+    expect([(s["first"], s["second"]) for s in shared] == [("count", "key")], shared)
+    expect(shared[0]["count"] == rounds, shared)
+
+
+def forked():
+    report = record(STATIC, "fork", 1000).report
+    expect_exact(report, 2000)
+    expect(len(report["processes"]) == 2, report["processes"])
+    expect_exact(record(STATIC, "fork", 1000, options=("--no-follow",)).report, 1000)
+
+
+def executed():
+    """The image that exec has replaced counts nothing, and has ended."""
+    expect_exact(record(SHARED, "exec", 1000).report, 1000)
+
+
+def killed():
+    recording = record(SHARED, "killed", 1000)
+    expect(recording.profiled.returncode == -9, recording.profiled)
+    expect_exact(recording.report, 1000)
+
+
+def signals():
+    """No count of a handler's is lost, or of the code that it interrupts."""
+    file = os.path.join(target(""), "signals.pnb")
+    rounds = 3000000
+    result = run([PENUMBRA, "record", "-q", "-o", file, "--carrier", "compiled", "--interval", "1",
+                  "--", SHARED, "signals", str(rounds)])
+    handled = int(result.stdout.split()[1])
+    report = json.loads(run([PENUMBRA, "report", "--json", "--limit", "0", file]).stdout)
+    os.unlink(file)
+    expect(handled > 10, handled)
+    expect(fields(report)["node", "key"] == (rounds, 0), fields(report))
+    expect(fields(report)["node", "count"] == (0, 10 * handled), (fields(report), handled))
+
+
+def library():
+    """A library that comes and goes has the numbers of its tables again."""
+    report = record(SHARED, "library", LIBRARY, 1000).report
+    expect(fields(report)["other", "next"] == (3000, 0), fields(report))
+
+
+def disarmed():
+    """Without a recording, without a runtime, and under other carriers nothing is seen or changed."""
+    for program in (SHARED, STATIC, WITHOUT):
+        alone = run([program, "work", "1000"])
+        expect((alone.returncode, alone.stdout, alone.stderr) == (0, b"1000 0\n", b""), alone)
+        report = Recording([program, "work", "1000"]).report
+        expect("types" not in report and "call_sites" not in report, "another carrier sees it")
+    report = record(WITHOUT, "work", 1000)
+    expect(report.report.get("types", []) == [], report.report.get("types"))
+
+
+class Running:
+    """A program that runs its rounds until it is killed."""
+
+    def __init__(self, folder):
+        self.file = os.path.join(folder, "out.pnb")
+        self.record = subprocess.Popen([PENUMBRA, "record", "-q", "-o", self.file, "--carrier",
+                                        "compiled", "--", SHARED, "work", "100000000000"],
+                                       stdout=subprocess.DEVNULL)
+        self.pid = None
+        for _ in range(1000):
+            time.sleep(0.01)
+            found = run(["pgrep", "-P", str(self.record.pid), "inst_shared"]).stdout.split()
+            if found and b".spool" in run(["cat", f"/proc/{found[0].decode()}/maps"]).stdout:
+                self.pid = int(found[0])
+                return
+        raise Failure("the program does not begin")
+
+    def report(self):
+        """Of the recording so far, which ends by it."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.record.wait()
+        return json.loads(run([PENUMBRA, "report", "--json", "--limit", "0", self.file]).stdout)
+
+
+def control(pid, *words):
+    return run([PENUMBRA, "control", str(pid), *words])
+
+
+def off():
+    """penumbra control changes the interval, and turns bursts off and on."""
+    with tempfile.TemporaryDirectory() as folder:
+        running = Running(folder)
+        expect(control(running.pid, "interval", "0").returncode == 0, "cannot turn it off")
+        time.sleep(0.2)
+        expect(control(running.pid, "interval", "100").returncode == 0, "cannot turn it on")
+        time.sleep(1)
+        for words in (("interval",), ("interval", "-1"), ("interval", "17M"), ("speed", "1")):
+            expect(control(running.pid, *words).returncode == 2, words)
+        expect(control(os.getpid(), "interval", "1").returncode == 127, "not recorded")
+        report = running.report()
+        expect(report["fields_interval"] == 1000, report["fields_interval"])
+        seen, count = (sum(c[k] for c in report["call_sites"]) for k in ("seen", "count"))
+        # most of what was seen was seen at one of 100
+        expect(count < 500 * seen, (count, seen))
+    with tempfile.TemporaryDirectory() as folder:
+        running = Running(folder)
+        expect(control(running.pid, "interval", "0").returncode == 0, "cannot turn it off")
+        time.sleep(0.2)
+        before = os.times()
+        time.sleep(0.2)
+        quiet = running.report()
+        expect(before and quiet["fields_bursts"] < 1e6, quiet["fields_bursts"])
+
+
+def hostile():
+    """A spool that the program has scribbled over is read as far as it makes sense."""
+    numbers = random.Random(7)
+    for _ in range(3):
+        with tempfile.TemporaryDirectory() as folder:
+            running = Running(folder)
+            time.sleep(0.1)
+            running.record.kill()
+            os.kill(running.pid, signal.SIGKILL)
+            running.record.wait()
+            with open(running.file, "rb") as file:
+                spool = re.search(rb"/[^\0]*\.spool", file.read()).group()
+            with open(spool, "r+b") as file:
+                for _ in range(3000):
+                    file.seek(4096 + numbers.randrange(1 << 19))
+                    file.write(bytes([numbers.randrange(256)]))
+            result = run([PENUMBRA, "report", "--json", running.file])
+            expect(result.returncode in (0, 3, 124, 127), result)
+            if os.path.exists(spool):
+                os.unlink(spool)
+
+
+def compared():
+    """The overlap of an estimate with the exact profile."""
+    perfect, sampled = record(SHARED, "work", SOME), record(SHARED, "work", SOME, interval=50)
+    for by in ("callsite", "field"):
+        result = run([PENUMBRA, "compare", "--json", "--by", by, perfect.file, sampled.file])
+        expect(result.returncode == 0, result)
+        overlap = json.loads(result.stdout)["overlap"]
+        expect(97 < overlap <= 100, f"{by}: {overlap}")
+
+
+def merged():
+    """Two recordings of different intervals add up."""
+    one, two = record(SHARED, "work", 1000), record(STATIC, "work", 3000)
+    out = one.file + ".merged"
+    result = run([PENUMBRA, "merge", "-o", out, one.file, two.file])
+    expect(result.returncode == 0, result)
+    expect_exact(json.loads(run([PENUMBRA, "report", "--json", "--limit", "0", out]).stdout), 4000)
+
+
+def dumped():
+    recording = record(SHARED, "work", 1000)
+    dump = run([PENUMBRA, "report", "--dump", recording.file])
+    expect(dump.returncode == 0 and b"the squares of an event" in dump.stdout, dump)
+    text = run([PENUMBRA, "report", "--fields", "--callsites", recording.file]).stdout.decode()
+    for words in ("node {", "long key;", "hole", "hot (95% of accesses", "cold: ", "visit",
+                  "(inlined)", "every check was a sample"):
+        expect(words in text, f"no {words!r} in {text}")
+
+
+def refused():
+    for options, word in ((("--interval", "5"), "--carrier compiled"),
+                          (("--carrier", "compiled", "--tool", "blocks"), "compiled"),
+                          (("--tool", "fields"), "--carrier compiled"),
+                          (("--carrier", "compiled", "-F", "10"), "--interval"),
+                          (("--carrier", "compiled", "--interval", "0"), "--interval")):
+        result = run([PENUMBRA, "record", *options, "-o", "/dev/null", "--", "true"])
+        expect(result.returncode == 2 and word in result.stderr.decode(), (options, result))
+
+
+main({f.__name__: f for f in (exact, sampled, fixed, threads, forked, executed, killed, signals,
+                              library, disarmed, off, hostile, compared, merged, dumped, refused)})
