@@ -61,10 +61,9 @@ static int compare_ids(const void *a, const void *b)
 
 bool entity_batch_merge(struct entity_batch *b, struct profile *p)
 {
-    struct profile from = {.entities = b->list, .entity_count = b->count};
     if (b->count)
         qsort(b->list, b->count, sizeof *b->list, compare_ids);
-    bool ok = profile_entities_merge(p, &from);
+    bool ok = profile_entities_merge(p, b->list, b->count);
     entity_batch_free(b);
     return ok;
 }

@@ -94,10 +94,8 @@ static void trigger_name(struct spool_trigger c, bool outside, char *out, size_t
         [TRIGGER_PAGE_FAULTS] = "page-faults",
         [TRIGGER_CONTEXT_SWITCHES] = "context-switches",
         [TRIGGER_MALLOC] = "malloc",
-        [TRIGGER_READ] = "read",
-        [TRIGGER_WRITE] = "write",
-        [TRIGGER_LOCK_WAIT] = "lock-wait",
-        [TRIGGER_CHECKS] = "checks",
+        [TRIGGER_READ] = "read", [TRIGGER_WRITE] = "write",
+        [TRIGGER_LOCK_WAIT] = "lock-wait", [TRIGGER_CHECKS] = "checks",
     };
     static const char *const hardware[] = {
         [PERF_COUNT_HW_CPU_CYCLES] = "cycles",
