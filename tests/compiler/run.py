@@ -27,7 +27,7 @@ FLAGS = {
     "memory": ["-O0 -fPIC", "-O2 -no-pie -fno-pie", "-Os"],
     "numbers": ["-O2 -flto", "-O3 -mavx2 -fPIC", "-O1"],
     "parallel": ["-O2 -fopenmp"],
-    "exceptions": ["-O0", "-O2 -g"],
+    "exceptions": ["-O2 -g"],
     "loads": ["-O2 -pthread"],
 }
 VARIANTS = ["full", "partial", "none"]
