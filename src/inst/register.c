@@ -10,7 +10,7 @@
 struct inst inst;
 
 /* Not in all C libraries, and in static programs only if they were linked with it. */
-__attribute__((weak)) int _dl_find_object(void *pc, struct dl_find_object *found);
+#pragma weak _dl_find_object
 
 static const struct penumbra_inst_ops ops = {inst_sample_as, inst_event_as, inst_value_as};
 

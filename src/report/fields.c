@@ -81,7 +81,7 @@ static int compare_used(const void *a, const void *b, void *types)
 
 static uint64_t aligned(uint64_t at, uint64_t align)
 {
-    return (at + align - 1) / align * align;
+    return align ? (at + align - 1) / align * align : at;
 }
 
 /* Hot members first, each where its alignment allows; of the others those of the greatest alignment
