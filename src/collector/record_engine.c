@@ -92,10 +92,7 @@ static bool tool_fits(const struct record_engine *r, uint32_t kind, bool attache
     if ((carriers & needed) == needed)
         return true;
     if (tools_of_compiled(tools_one(kind)))
-        return err_set(e, ERR_USAGE,
-                       "the tool %s is compiled into the program (penumbra cc): add --carrier "
-                       "compiled",
-                       name);
+        return err_set(e, ERR_USAGE, "the tool %s %s", name, tool->instead);
     if (r->carrier == CARRIER_COMPILED)
         return err_set(e, ERR_USAGE,
                        "the tool %s is not among those that are compiled into a program; leave "

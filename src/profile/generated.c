@@ -62,6 +62,8 @@ static bool reserve(struct made *m)
     return true;
 }
 
+static char no_scope[] = "";
+
 /* *named: whether any node has become an entity. */
 static bool name_nodes(struct made *m, const struct profile_process *process,
                        struct profile_thread *t, bool *named)
@@ -76,7 +78,7 @@ static bool name_nodes(struct made *m, const struct profile_process *process,
             return false;
         struct profile_entity entity = {.kind = ENTITY_GENERATED,
                                         .name = symbol->name,
-                                        .scope = (char[]){""},
+                                        .scope = no_scope,
                                         .at = n->offset - symbol->address};
         n->offset = entity.id = entity_id(&entity);
         m->list[m->count++] = entity;

@@ -33,7 +33,7 @@ struct tool_about {
     bool module;          /* a module in a process of its own takes what it sees, and says how
                              much it wants */
     bool hierarchy;       /* it needs the machine's memory hierarchy, which is measured first */
-    const char *instead;  /* what to use under the engine; NULL: it runs there itself */
+    const char *instead;  /* what to do where the engine is asked for; NULL: it runs there itself */
     /* In instructions; 0: the defaults of tool_sample and tool_stretch. */
     uint64_t sample;      /* of a shadow within a budget */
     uint64_t stretch;     /* of these: observed before it passes as many over */
@@ -50,6 +50,10 @@ enum {
  * so it sees shorter pieces, of as many more places. */
 #define TOOL_OF_MODULE                                                                             \
     .carriers = TOOL_TRANSLATED, .module = true, .sample = 1000000, .stretch = 5000
+
+#define TOOL_OF_COMPILER                                                                           \
+    .carriers = 1u << CARRIER_COMPILED,                                                            \
+    .instead = "is compiled into the program (penumbra cc): add --carrier compiled"
 
 /* X(enumerator, name, what it observes, members of its record). The first tool that runs under a
  * carrier is the carrier's default. */
@@ -77,9 +81,9 @@ enum {
       .in_context = true)
 #define TOOLS_COMPILED(X)                                                                          \
     X(FIELDS, fields, "which fields of types are read and written, and which together",            \
-      .carriers = 1u << CARRIER_COMPILED)                                                          \
+      TOOL_OF_COMPILER)                                                                            \
     X(CALLSITES, callsites, "calls by call site and callee, inlined ones too",                     \
-      .carriers = 1u << CARRIER_COMPILED)
+      TOOL_OF_COMPILER)
 #define TOOLS_HOTLIST(X)                                                                           \
     X(RESULTS, results, "the most frequent results of each instruction",                           \
       .carriers = TOOL_TRANSLATED, .blocks = true, .hotlists = true)

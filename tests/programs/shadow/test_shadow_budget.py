@@ -114,7 +114,7 @@ def goes_on():
            f"the rate is not used: {shadows}")
     # In stretches from the beginning.
     until_one(options[:5] + ["1"],
-              lambda shadows: 0 < shadows["instructions"] < 100_000_000 < shadows["passed"], 1000)
+              lambda shadows: 0 < shadows["instructions"] < 100_000_000 < shadows["passed"], 3000)
     # ... and no longer: else it would go on for as long as its program.
     shadows = until_one(options[:5] + ["50"], lambda shadows: shadows["completed"] > 0, 12000)
     expect(shadows["instructions"] >= shadows["completed"] * 100_000_000, f"ended early: {shadows}")
@@ -127,7 +127,7 @@ def goes_on():
     expect(0 < cost["shadow_run_ns"] <= cost["shadow_cpu_ns"], f"{cost}")
     for more in (["--sample-size", "1M"], ["--load", "1"]):
         size = 1_000_000 if more[0] == "--sample-size" else 100_000_000
-        shadows = until_one(options + more, lambda shadows: shadows["started"], 12000)
+        shadows = until_one(options + more, lambda shadows: shadows["started"], 24000)
         expect(shadows["instructions"] <= shadows["started"] * (size + MORE), f"{more}: {shadows}")
 
 
