@@ -144,19 +144,6 @@ bool export_autofdo(const struct profile *p, const struct symbols *symbols,
                     const struct export_options *options, struct buf *out,
                     struct export_result *result, struct err *e)
 {
-    struct binary b;
-    struct source_profile s;
     (void)symbols;
-    *result = (struct export_result){ 0 };
-    if (!binary_open(&b, p, options->image, &result->remarks, e))
-        return false;
-    bool ok = source_profile_make(&s, &b, &result->remarks, e);
-    if (ok) {
-        ok = put_all(out, &s) || err_set(e, ERR_INTERNAL, "writing for gcc: out of memory");
-        source_profile_remark(&s, p->images[b.image].path, &result->remarks);
-        result->samples = s.placed;
-        source_profile_fini(&s);
-    }
-    binary_close(&b);
-    return ok;
+    return source_profile_export(p, options, put_all, out, result, e);
 }

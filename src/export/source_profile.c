@@ -212,8 +212,18 @@ static bool collect(struct making *m, struct buf *remarks, struct err *e)
     return !failed || err_set(e, ERR_INTERNAL, "cannot count places of the source: out of memory");
 }
 
-bool source_profile_make(struct source_profile *s, const struct binary *b, struct buf *remarks,
-                         struct err *e)
+static void source_profile_fini(struct source_profile *s)
+{
+    intern_fini(&s->names);
+    free(s->functions);
+    free(s->lines);
+    free(s->targets);
+    *s = (struct source_profile){ 0 };
+}
+
+/* Sentences on what is in no list are appended to remarks. */
+static bool source_profile_make(struct source_profile *s, const struct binary *b,
+                                struct buf *remarks, struct err *e)
 {
     struct making m = { .s = s, .b = b };
     *s = (struct source_profile){ 0 };
@@ -238,19 +248,27 @@ bool source_profile_make(struct source_profile *s, const struct binary *b, struc
     return ok;
 }
 
-void source_profile_remark(const struct source_profile *s, const char *path, struct buf *remarks)
+bool source_profile_export(const struct profile *p, const struct export_options *options,
+                           bool (*put)(struct buf *out, struct source_profile *s), struct buf *out,
+                           struct export_result *result, struct err *e)
 {
-    buf_printf(remarks, "of %s: %" PRIu64 " %s of %" PRIu32 " places\n", path, s->placed,
-               s->of_samples ? "samples" : "executions of instructions", s->line_count);
-}
-
-void source_profile_fini(struct source_profile *s)
-{
-    intern_fini(&s->names);
-    free(s->functions);
-    free(s->lines);
-    free(s->targets);
-    *s = (struct source_profile){ 0 };
+    struct binary b;
+    struct source_profile s;
+    *result = (struct export_result){ 0 };
+    if (!binary_open(&b, p, options->image, &result->remarks, e))
+        return false;
+    bool ok = source_profile_make(&s, &b, &result->remarks, e);
+    if (ok) {
+        ok = put(out, &s) ||
+             err_set(e, ERR_INTERNAL, "writing by places in the source: out of memory");
+        buf_printf(&result->remarks, "of %s: %" PRIu64 " %s of %" PRIu32 " places\n",
+                   p->images[b.image].path, s.placed,
+                   s.of_samples ? "samples" : "executions of instructions", s.line_count);
+        result->samples = s.placed;
+        source_profile_fini(&s);
+    }
+    binary_close(&b);
+    return ok;
 }
 
 /* ---- parts of the lists ---- */

@@ -10,10 +10,11 @@
  * transfers of control (export/transfers.h); without them each sample counts one.
  *
  * Context: ordinary code. Safe on any profile and any image file.
- * Ownership: source_profile_fini releases the lists. */
+ * Ownership: the lists are there while `put` runs. */
 #ifndef PENUMBRA_EXPORT_SOURCE_PROFILE_H
 #define PENUMBRA_EXPORT_SOURCE_PROFILE_H
 
+#include "export/export.h"
 #include "export/intern.h"
 #include "export/transfers.h"
 
@@ -51,12 +52,10 @@ struct source_profile {
     bool of_samples;          /* they are samples */
 };
 
-/* Sentences on what is in no list are appended to remarks. */
-bool source_profile_make(struct source_profile *s, const struct binary *b, struct buf *remarks,
-                         struct err *e);
-/* A sentence on what is in it. */
-void source_profile_remark(const struct source_profile *s, const char *path, struct buf *remarks);
-void source_profile_fini(struct source_profile *s);
+/* An export of it: `put` writes it. False of `put`: without memory. */
+bool source_profile_export(const struct profile *p, const struct export_options *options,
+                           bool (*put)(struct buf *out, struct source_profile *s), struct buf *out,
+                           struct export_result *result, struct err *e);
 
 /* Parts of the lists, which follow each other: what is inlined into a function (SOURCE_NONE: those
  * that are not inlined), its lines, the calls of a line. NULL: there are none. */

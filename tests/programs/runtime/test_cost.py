@@ -24,6 +24,15 @@ def bound():
         expect("more than 2%" not in str(r.report["notes"]), r.report["notes"])
 
 
+def bounds():
+    """So they do of elapsed time, and bursts where these would cost more than 5%."""
+    for way in (("-e", "wall"), ("--tool", "values")):
+        spent, asked = (Recording(DEEP, (*way, *rate, *SLOW), report=("--depth", "50"),
+                                  by_default=True).report["overhead"]["percent_of_cpu"]
+                        for rate in ((), ("-F", "997")))
+        expect(asked > 2 * spent, f"{way}: {asked}% as asked, {spent}% by default")
+
+
 def crowd():
     """Threads that begin at the same time wait for each other's triggers, and all of them have one."""
     for _ in range(3):
@@ -131,4 +140,4 @@ def ticks():
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (bound, crowd, preempted, brief, begins, processes, ticks)})
+    main({f.__name__: f for f in (bound, bounds, crowd, preempted, brief, begins, processes, ticks)})
