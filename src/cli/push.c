@@ -19,7 +19,7 @@ static const char default_path[] = "/v1development/profiles";
 enum { MS = 1000, WAIT_MAX_S = 30 };
 
 struct arguments {
-    const char *input, *url;
+    const char *input, *url, *ca_file;
     double timeout_s; /* of one try */
     uint32_t retries;
     const char *observation; /* NULL: the first */
@@ -28,9 +28,13 @@ struct arguments {
 
 static const struct option_row rows[] = {
     {0, "otlp", "URL", .filled = true,
-     .help = "the collector: http://HOST:PORT; /v1development/profiles follows, unless URL has a "
-             "path of its own",
+     .help = "the collector: http://HOST:PORT or https://HOST:PORT; /v1development/profiles "
+             "follows, unless URL has a path of its own",
      FIELD(struct arguments, url)},
+    {0, "cacert", "FILE", .filled = true,
+     .help = "whom to trust for https: the authorities' certificates (PEM), instead of the "
+             "system's",
+     FIELD(struct arguments, ca_file)},
     {0, "timeout", "TIME", .fallback = "10s",
      .help = "how long a try may take",
      FIELD(struct arguments, timeout_s),
@@ -107,38 +111,35 @@ static bool is_partial(const struct buf *body)
 }
 
 /* wait: changed if the collector says how long; again: another try may help. */
-static bool send_once(const struct arguments *a, const struct http_url *url,
-                      const struct buf *bytes, uint32_t *wait, bool *again, struct err *e)
+static bool send_once(const struct arguments *a, struct http *http, const struct buf *bytes,
+                      uint32_t *wait, bool *again, struct err *e)
 {
     struct http_answer answer;
-    *again = false;
-    if (!http_post(url, "application/x-protobuf", bytes, (uint32_t)(a->timeout_s * MS), &answer,
-                   e)) {
-        *again = e->code != ERR_INTERNAL;
-        return false;
+    bool ok = http_post(http, "application/x-protobuf", bytes, (uint32_t)(a->timeout_s * MS),
+                        &answer, again, e);
+    if (ok) {
+        if (answer.status / 100 != 2)
+            ok = err_set(e, ERR_OUTPUT, "the collector %s answers with HTTP status %d", a->url,
+                         answer.status);
+        else if (is_partial(&answer.body))
+            ok = err_set(e, ERR_OUTPUT, "the collector %s took a part of the profile only", a->url);
+        *again = is_passing(answer.status);
+        if (answer.retry_after)
+            *wait = answer.retry_after > WAIT_MAX_S ? WAIT_MAX_S : answer.retry_after;
     }
-    bool ok = answer.status / 100 == 2;
-    if (ok && is_partial(&answer.body))
-        ok = err_set(e, ERR_OUTPUT, "the collector %s took a part of the profile only", a->url);
-    else if (!ok)
-        err_set(e, ERR_OUTPUT, "the collector %s answers with HTTP status %d", a->url,
-                answer.status);
-    *again = is_passing(answer.status);
-    if (answer.retry_after)
-        *wait = answer.retry_after > WAIT_MAX_S ? WAIT_MAX_S : answer.retry_after;
     http_answer_fini(&answer);
     return ok;
 }
 
-static bool send_profile(const struct arguments *a, const struct http_url *url,
-                         const struct buf *bytes, struct err *e)
+static bool send_profile(const struct arguments *a, struct http *http, const struct buf *bytes,
+                         struct err *e)
 {
     uint32_t next = 1;
     for (uint32_t left = a->retries;; left--) {
         struct err why = {0};
         uint32_t wait = next;
         bool again;
-        if (send_once(a, url, bytes, &wait, &again, &why))
+        if (send_once(a, http, bytes, &wait, &again, &why))
             return true;
         if (!again || !left)
             return err_set(e, why.code, "%s; %s is as it was", why.message, a->input);
@@ -154,7 +155,6 @@ int command_push(int argc, char **argv)
 {
     struct err e = {0};
     struct arguments a = {.input = PROFILE_DEFAULT, .timeout_s = 10, .retries = 5};
-    struct http_url url;
     struct buf bytes = {0};
     uint64_t samples = 0;
     int first, status;
@@ -169,11 +169,12 @@ int command_push(int argc, char **argv)
         return command_fail("push", &e);
     if (first < argc)
         a.input = argv[first];
-    bool ok = http_url_parse(&url, a.url, default_path, &e) && pack(&a, &bytes, &samples, &e) &&
-              send_profile(&a, &url, &bytes, &e);
+    struct http *http = http_open(a.url, default_path, a.ca_file, &e);
+    bool ok = http && pack(&a, &bytes, &samples, &e) && send_profile(&a, http, &bytes, &e);
     if (ok && !a.quiet)
         fprintf(stderr, "penumbra push: %s: %" PRIu64 " samples, %zu bytes -> %s\n", a.input,
                 samples, bytes.size, a.url);
+    http_close(http);
     buf_free(&bytes);
     return ok ? 0 : command_fail("push", &e);
 }

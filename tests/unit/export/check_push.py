@@ -4,7 +4,9 @@ usage: check_push.py WRITE_SAMPLE PENUMBRA"""
 import gzip
 import http.server
 import os
+import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -12,12 +14,14 @@ import threading
 import time
 
 write_sample, penumbra = map(os.path.abspath, sys.argv[1:])
+for name in [n for n in os.environ if n.lower().endswith("_proxy")]:
+    del os.environ[name]
 
 
 class Collector:
     """Answers requests one after the other with (status, fields, body), the last one from then on."""
 
-    def __init__(self, *answers):
+    def __init__(self, *answers, certificate=None):
         self.requests = []
         outer = self
 
@@ -40,6 +44,11 @@ class Collector:
 
         self.server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
+        if certificate:
+            self.url = self.url.replace("http:", "https:")
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate, certificate + ".key")
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def __enter__(self):
@@ -102,7 +111,7 @@ def test_unreachable(d):
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
     push(d, "--otlp", f"http://127.0.0.1:{port}", "--retries", "1", "sample.pnb", status=124,
-         says=["Connection refused; trying again in 1 s", "Connection refused; sample.pnb is as it was"])
+         says=["connect to server; trying again in 1 s", "connect to server; sample.pnb is as it was"])
 
 
 def test_silent(d):
@@ -111,7 +120,7 @@ def test_silent(d):
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
         start = time.monotonic()
         push(d, "--otlp", url, "--retries", "1", "--timeout", "300ms", "sample.pnb", status=124,
-             says=["timed out; trying again", "timed out; sample.pnb is as it was"])
+             says=["timed out after 3", "trying again in 1 s", "received; sample.pnb is as it was"])
         assert 1.6 <= time.monotonic() - start < 60
 
 
@@ -131,10 +140,55 @@ def test_cut_off(d):
             thread.join()
 
 
+def certify(d, name, host):
+    path = os.path.join(d, name)
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                    "-subj", f"/CN={name}", "-addext", f"subjectAltName={host}", "-keyout", path + ".key", "-out", path],
+                   check=True, stderr=subprocess.DEVNULL)
+    return path
+
+
+def test_encrypted(d):
+    mine, other, elsewhere = (certify(d, *args) for args in (("mine", "IP:127.0.0.1"), ("other", "IP:127.0.0.1"),
+                                                             ("elsewhere", "DNS:collector.example")))
+    with Collector((503, {}, b""), (200, {}, b""), certificate=mine) as c:
+        push(d, "--otlp", c.url, "--cacert", mine, "sample.pnb", says=["503; trying again", f"-> {c.url}"])
+        assert len(c.requests) == 2 and c.requests[0][:3:2] == c.requests[1][:3:2]
+        # one that nobody vouches for, another's, and none
+        for options, words in ((), "certificate"), (("--cacert", other), "certificate"), (("--cacert", "no-file"), "no-file"):
+            push(d, "--otlp", c.url, *options, "sample.pnb", status=124, says=[words, "sample.pnb is as it was"])
+        push(d, "--otlp", c.url.replace("https", "http"), "--retries", "0", "sample.pnb", status=124, says=["cannot send"])
+        assert len(c.requests) == 2
+    with Collector((200, {}, b""), certificate=elsewhere) as c:
+        push(d, "--otlp", c.url, "--cacert", elsewhere, "sample.pnb", status=124, says=["127.0.0.1"])
+        assert not c.requests
+
+
+def test_date(d):
+    """The server may name the time, not the seconds: one that is over is no wait."""
+    with Collector((503, {"Retry-After": "Fri, 31 Dec 1999 23:59:59 GMT"}, b""), (200, {}, b"x" * 200000)) as c:
+        push(d, "--otlp", c.url, "sample.pnb", says=["503; trying again in 1 s"])
+        assert len(c.requests) == 2
+
+
+def test_loaded(d):
+    """libcurl is loaded by push only, and not before it is needed."""
+    def opened(*arguments):
+        subprocess.run(["strace", "-f", "-o", "trace", "-e", "trace=openat", penumbra, *arguments], cwd=d, check=False,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with open(os.path.join(d, "trace")) as f:
+            return "libcurl" in f.read()
+    if not shutil.which("strace"):
+        return
+    assert opened("push", "--otlp", "http://127.0.0.1:1", "--retries", "0", "sample.pnb")
+    assert not opened("report", "sample.pnb") and not opened("push", "--help")
+
+
 def test_refused(d):
     push(d, "sample.pnb", status=2, says=["--otlp"])
-    push(d, "--otlp", "https://collector.example", "sample.pnb", status=2, says=["encrypted"])
-    push(d, "--otlp", "collector:4318", "sample.pnb", status=2, says=["http://HOST:PORT"])
+    for url in ("localhost:4318", "http://", "http://:80", "ftp://host", "http://h:x", "http://h:123456789", "http://[::1",
+                "http://[]:1", "http://u:p@h/", "http://h/a b", "http://h/\r\nX: y", "file:///etc/passwd"):
+        push(d, "--otlp", url, "sample.pnb", status=2, says=["http://HOST:PORT"])
     push(d, "--otlp", "http://127.0.0.1:1", "missing.pnb", status=127, says=["missing.pnb"])
     push(d, "--otlp", "http://127.0.0.1:1", "a", "b", status=2, says=["one profile at a time"])
 
