@@ -62,7 +62,7 @@ enum export_kind { EXPORT_OF_ALL, EXPORT_OF_IMAGE };
     X(folded, "folded", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_ALL)                               \
     X(callgrind, "callgrind", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_ALL)                         \
     X(speedscope, "speedscope", "penumbra.speedscope.json", PROFILE_SUMMED_BY_NAME, EXPORT_OF_ALL) \
-    X(firefox, "firefox", "penumbra.firefox.json", PROFILE_APART, EXPORT_OF_ALL)                   \
+    X(firefox, "firefox", "penumbra.firefox.json", PROFILE_SHARED, EXPORT_OF_ALL)                  \
     X(otlp, "otlp", "penumbra.otlp.pb", PROFILE_APART, EXPORT_OF_ALL)                              \
     X(bolt, "bolt", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)                                 \
     X(llvm_profgen, "llvm-profgen", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)                 \

@@ -10,11 +10,12 @@
 #include "export/firefox_tables.h"
 #include "export/stack.h"
 #include "penumbra/version.h"
+#include "profile/shares.h"
 #include "profile/timeline.h"
 
-/* The processed profile format, with the tables in each thread. The viewer upgrades older versions;
- * this is the last one whose text Perfetto reads, too. */
-enum { FORMAT_VERSION = 48, GECKO_VERSION = 30 };
+/* The processed profile format, the first version whose tables are of all threads. The viewer
+ * upgrades older versions; later ones write stacks in a form that Perfetto does not read. */
+enum { FORMAT_VERSION = 60, GECKO_VERSION = 32 };
 
 struct firefox {
     const struct profile *profile;
@@ -25,7 +26,7 @@ struct firefox {
     struct lanes lanes;
     struct moments moments;
     struct firefox_samples samples;
-    uint32_t **stacks;  /* by thread, of the lane at hand, and node */
+    uint32_t **stacks;  /* by thread and node; NULL: not made yet. Shared trees have one */
     uint32_t *life;     /* by process: which one of its number it is */
 };
 
@@ -112,8 +113,8 @@ static void put_extensions(struct json *j)
 static void put_flags(struct json *j)
 {
     static const char *const yes[] = {"symbolicated", "symbolicationNotSupported",
-                                      "usesOnlyOneStackType", "doesNotUseFrameImplementation",
-                                      "sourceCodeIsNotOnSearchfox", "keepProfileThreadOrder"};
+                                      "usesOnlyOneStackType", "sourceCodeIsNotOnSearchfox",
+                                      "keepProfileThreadOrder"};
     for (size_t i = 0; i < sizeof yes / sizeof *yes; i++) {
         json_key(j, yes[i]);
         json_bool(j, true);
@@ -252,33 +253,19 @@ static void put_identity(struct firefox *w, const struct profile_thread *t, uint
     json_close(j, ']');
 }
 
-/* The stacks of a lane's nodes that have moments: most nodes of a thread have none by a metric. */
+/* Threads with shares of a tree have its stacks. */
 static bool lane_stacks(struct firefox *w, uint32_t lane)
 {
     const struct profile *p = w->profile;
-    bool ok = true;
-    for (uint32_t i = w->lanes.first[lane]; ok && i != LANE_END; i = w->lanes.next[i]) {
-        w->stacks[i] = calloc((size_t)p->threads[i].node_count + 1, sizeof **w->stacks);
-        ok = w->stacks[i] != NULL;
-    }
-    for (size_t i = 0; ok && i < w->moments.count; i++)
-        w->stacks[w->moments.list[i].thread][w->moments.list[i].node] = 1;
-    for (uint32_t i = w->lanes.first[lane]; ok && i != LANE_END; i = w->lanes.next[i]) {
-        const struct profile_thread *t = &p->threads[i];
-        if (!t->node_count)
-            continue;
-        firefox_stacks_of(&w->tables, t, w->stacks[i]);
-        w->stacks[i][0] = firefox_unknown_stack(&w->tables);
-    }
-    return ok && firefox_tables_ok(&w->tables);
-}
-
-static void lane_free(struct firefox *w, uint32_t lane)
-{
     for (uint32_t i = w->lanes.first[lane]; i != LANE_END; i = w->lanes.next[i]) {
-        free(w->stacks[i]);
-        w->stacks[i] = NULL;
+        uint32_t owner = profile_tree_of(p, i);
+        if (!w->stacks[owner])
+            w->stacks[owner] = firefox_stacks(&w->tables, &p->threads[owner]);
+        if (!w->stacks[owner])
+            return false;
+        w->stacks[i] = w->stacks[owner];
     }
+    return true;
 }
 
 /* A lane by a metric; by others than the first only where there is something. */
@@ -289,7 +276,6 @@ static bool put_lane(struct firefox *w, uint32_t lane, uint32_t metric)
     bool ok = moments_of(&w->moments, p, &w->lanes, lane, metric);
     if (!ok || (metric && !w->moments.count))
         return ok;
-    firefox_tables_clear(&w->tables);
     ok = lane_stacks(w, lane) && firefox_samples_of(&w->samples, p, &w->moments, w->stacks);
     if (ok) {
         json_open(j, '{');
@@ -299,14 +285,12 @@ static bool put_lane(struct firefox *w, uint32_t lane, uint32_t metric)
             firefox_put_no_markers(j);
         else
             ok = firefox_put_markers(j, &w->tables, &w->lanes, lane, &w->moments);
-        firefox_put_tables(&w->tables, j);
         json_close(j, '}');
     }
     if (!metric) {
         w->result->samples += w->moments.total;
         w->result->untimed += w->moments.total - w->moments.timed;
     }
-    lane_free(w, lane);
     return ok && firefox_tables_ok(&w->tables);
 }
 
@@ -340,6 +324,9 @@ static bool put_threads(struct firefox *w)
 
 static void fini(struct firefox *w)
 {
+    for (uint32_t i = 0; w->stacks && i < w->profile->thread_count; i++)
+        if (profile_tree_of(w->profile, i) == i)
+            free(w->stacks[i]);
     firefox_tables_fini(&w->tables);
     firefox_samples_fini(&w->samples);
     moments_fini(&w->moments);
@@ -362,6 +349,7 @@ bool export_firefox(const struct profile *p, const struct symbols *s,
     json_open(&w.json, '{');
     put_meta(&w.json, p);
     ok = ok && put_threads(&w);
+    firefox_put_tables(&w.tables, &w.json);
     put_libs(&w);
     json_close(&w.json, '}');
     buf_put_u8(out, '\n');

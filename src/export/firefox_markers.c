@@ -38,14 +38,12 @@ static void put_schema(struct json *j, const char *type, const char *label)
     json_string(j, "marker-table");
     json_string(j, "timeline-overview");
     json_close(j, ']');
-    json_key(j, "data");
+    json_key(j, "fields");
     json_open(j, '[');
     json_open(j, '{');
     json_key_string(j, "key", "detail");
     json_key_string(j, "label", "Detail");
     json_key_string(j, "format", "string");
-    json_key(j, "searchable");
-    json_bool(j, true);
     json_close(j, '}');
     json_close(j, ']');
     json_close(j, '}');

@@ -2,7 +2,7 @@
  * that were dropped.
  *
  * Context: ordinary code.
- * Ownership: markers hold nothing; names go to the thread's strings. */
+ * Ownership: markers hold nothing; names go to the tables' strings. */
 #ifndef PENUMBRA_EXPORT_FIREFOX_MARKERS_H
 #define PENUMBRA_EXPORT_FIREFOX_MARKERS_H
 

@@ -1,5 +1,6 @@
 #include "export/firefox_tables.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "export/stack.h"
@@ -12,7 +13,7 @@ struct resource_key {
     uint32_t lib, name;
 };
 struct function_key {
-    uint32_t name, file, resource;
+    uint32_t name, source, resource;
 };
 struct native_key {
     uint64_t address;
@@ -30,29 +31,19 @@ _Static_assert(sizeof(struct function_key) == 12, "padding in a key");
 _Static_assert(sizeof(struct native_key) == 16, "padding in a key");
 _Static_assert(sizeof(struct frame_key) == 32, "padding in a key");
 
-static void tables_each(struct firefox_tables *t, void (*act)(struct intern *))
-{
-    struct intern *const all[] = {&t->strings, &t->resources, &t->functions,
-                                  &t->natives, &t->frames,    &t->stacks};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        act(all[i]);
-}
-
 bool firefox_tables_ok(const struct firefox_tables *t)
 {
-    return intern_ok(&t->strings) && intern_ok(&t->resources) && intern_ok(&t->functions) &&
-           intern_ok(&t->natives) && intern_ok(&t->frames) && intern_ok(&t->stacks) &&
-           intern_ok(t->libs);
-}
-
-void firefox_tables_clear(struct firefox_tables *t)
-{
-    tables_each(t, intern_clear);
+    return intern_ok(&t->strings) && intern_ok(&t->sources) && intern_ok(&t->resources) &&
+           intern_ok(&t->functions) && intern_ok(&t->natives) && intern_ok(&t->frames) &&
+           intern_ok(&t->stacks) && intern_ok(t->libs);
 }
 
 void firefox_tables_fini(struct firefox_tables *t)
 {
-    tables_each(t, intern_fini);
+    struct intern *const all[] = {&t->strings, &t->sources, &t->resources, &t->functions,
+                                  &t->natives, &t->frames,  &t->stacks};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        intern_fini(all[i]);
 }
 
 /* ---- from nodes ---- */
@@ -89,13 +80,20 @@ static uint32_t resource_of(struct firefox_tables *t, const struct profile_node 
     return intern_add(&t->resources, &key, sizeof key);
 }
 
+static uint32_t source_of(struct firefox_tables *t, const char *file)
+{
+    if (!*file)
+        return NONE;
+    uint32_t name = intern_add_string(&t->strings, file);
+    return intern_add(&t->sources, &name, sizeof name);
+}
+
 static uint32_t function_of(struct firefox_tables *t, const struct symbol_frame *frame,
                             uint32_t resource)
 {
-    struct function_key key = {
-        .name = intern_add_string(&t->strings, frame->function),
-        .file = *frame->file ? intern_add_string(&t->strings, frame->file) : NONE,
-        .resource = resource};
+    struct function_key key = {.name = intern_add_string(&t->strings, frame->function),
+                               .source = source_of(t, frame->file),
+                               .resource = resource};
     return intern_add(&t->functions, &key, sizeof key);
 }
 
@@ -137,24 +135,41 @@ static uint32_t stack_of_node(struct firefox_tables *t, const struct profile_thr
     return stack;
 }
 
-/* Parents come before their children (profile.h). */
-void firefox_stacks_of(struct firefox_tables *t, const struct profile_thread *thread,
-                       uint32_t *stack_of)
-{
-    for (uint32_t i = thread->node_count; i-- > 1;)
-        stack_of[thread->nodes[i].parent] |= stack_of[i];
-    stack_of[0] = FIREFOX_NO_STACK;
-    for (uint32_t i = 1; i < thread->node_count; i++)
-        if (stack_of[i])
-            stack_of[i] = stack_of_node(t, thread, i, stack_of[thread->nodes[i].parent]);
-}
-
-uint32_t firefox_unknown_stack(struct firefox_tables *t)
+/* The stack of weight that the root itself has. */
+static uint32_t unknown_stack(struct firefox_tables *t)
 {
     static const struct symbol_frame unknown = {.function = "[unknown]", .file = ""};
     struct frame_key key = {.address = UINT64_MAX, .native = NONE, .category = FIREFOX_OTHER};
     key.function = function_of(t, &unknown, NONE);
     return stack_add(t, FIREFOX_NO_STACK, intern_add(&t->frames, &key, sizeof key));
+}
+
+static bool has_weight(const struct profile *p, const struct profile_node *n)
+{
+    uint64_t any = n->self;
+    for (uint32_t m = 1; m < p->metric_count; m++)
+        any |= n->more[m - 1];
+    return any != 0;
+}
+
+/* Parents come before their children (profile.h). */
+uint32_t *firefox_stacks(struct firefox_tables *t, const struct profile_thread *thread)
+{
+    const struct profile_node *nodes = thread->nodes;
+    uint32_t *stack_of = calloc((size_t)thread->node_count + 1, sizeof *stack_of);
+    if (!stack_of || !thread->node_count)
+        return stack_of;
+    for (uint32_t i = thread->node_count; i-- > 1;) {
+        stack_of[i] |= has_weight(t->profile, &nodes[i]);
+        stack_of[nodes[i].parent] |= stack_of[i];
+    }
+    stack_of[0] = FIREFOX_NO_STACK;
+    for (uint32_t i = 1; i < thread->node_count; i++)
+        stack_of[i] = stack_of[i] ? stack_of_node(t, thread, i, stack_of[nodes[i].parent])
+                                  : FIREFOX_NO_STACK;
+    if (has_weight(t->profile, nodes))
+        stack_of[0] = unknown_stack(t);
+    return stack_of;
 }
 
 /* ---- to columns ---- */
@@ -221,14 +236,6 @@ static void put_stack_table(struct json *j, const struct firefox_tables *t)
     table_begin(j, "stackTable", &t->stacks);
     COLUMN(j, "prefix", &t->stacks, stack_key, prefix);
     COLUMN(j, "frame", &t->stacks, stack_key, frame);
-    column_begin(j, "category");
-    for (uint32_t i = 0; i < t->stacks.count; i++) {
-        const struct stack_key *key = intern_key(&t->stacks, i);
-        const struct frame_key *frame = intern_key(&t->frames, key->frame);
-        json_u64(j, frame->category);
-    }
-    json_close(j, ']');
-    put_zeros(j, "subcategory", t->stacks.count);
     json_close(j, '}');
 }
 
@@ -251,7 +258,6 @@ static void put_frame_table(struct json *j, const struct firefox_tables *t)
     COLUMN(j, "func", rows, frame_key, function);
     COLUMN(j, "nativeSymbol", rows, frame_key, native);
     put_nulls(j, "innerWindowID", rows->count);
-    put_nulls(j, "implementation", rows->count);
     column_begin(j, "line");
     for (uint32_t i = 0; i < rows->count; i++) {
         const struct frame_key *key = intern_key(rows, i);
@@ -275,7 +281,7 @@ static void put_func_table(struct json *j, const struct firefox_tables *t)
         json_i64(j, key->resource == NONE ? -1 : (int64_t)key->resource);
     }
     json_close(j, ']');
-    COLUMN(j, "fileName", rows, function_key, file);
+    COLUMN(j, "source", rows, function_key, source);
     put_nulls(j, "lineNumber", rows->count);
     put_nulls(j, "columnNumber", rows->count);
     json_close(j, '}');
@@ -311,15 +317,27 @@ static void put_resources(struct json *j, const struct firefox_tables *t)
     json_close(j, '}');
 }
 
+static void put_sources(struct json *j, const struct firefox_tables *t)
+{
+    table_begin(j, "sources", &t->sources);
+    put_nulls(j, "uuid", t->sources.count);
+    put_column(j, "filename", &t->sources, 0);
+    json_close(j, '}');
+}
+
 void firefox_put_tables(struct firefox_tables *t, struct json *j)
 {
+    json_key(j, "shared");
+    json_open(j, '{');
     put_stack_table(j, t);
     put_frame_table(j, t);
     put_func_table(j, t);
     put_natives(j, t);
     put_resources(j, t);
+    put_sources(j, t);
     column_begin(j, "stringArray");
     for (uint32_t i = 0; i < t->strings.count; i++)
         json_string(j, intern_key(&t->strings, i));
     json_close(j, ']');
+    json_close(j, '}');
 }

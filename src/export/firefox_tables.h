@@ -1,11 +1,12 @@
-/* The tables of a thread in the Firefox Profiler's format, which refer to each other by index:
+/* The tables of all threads in the Firefox Profiler's format, which refer to each other by index:
  *
  *     samples -> stackTable (prefix) -> frameTable -> funcTable -> resourceTable -> libs
- *                                            └-----> nativeSymbols ----------------^
+ *                                            │            └----> sources            ^
+ *                                            └-----> nativeSymbols -----------------┘
  *     all names -> stringArray
  *
  * Context: ordinary code.
- * Ownership: firefox_tables_fini releases them; libs are the caller's, for all threads. */
+ * Ownership: firefox_tables_fini releases them; libs are the caller's. */
 #ifndef PENUMBRA_EXPORT_FIREFOX_TABLES_H
 #define PENUMBRA_EXPORT_FIREFOX_TABLES_H
 
@@ -30,23 +31,19 @@ struct firefox_tables {
     const struct symbols *symbols;
     struct intern *libs; /* uint32_t, an image */
     /* keys are of firefox_tables.c */
-    struct intern strings, resources, functions, natives, frames, stacks;
+    struct intern strings, sources, resources, functions, natives, frames, stacks;
 };
 
 #define FIREFOX_NO_STACK UINT32_MAX
 
 bool firefox_tables_ok(const struct firefox_tables *t);
-void firefox_tables_clear(struct firefox_tables *t);
 void firefox_tables_fini(struct firefox_tables *t);
 
-/* The stacks of those nodes of a thread whose stack_of[node] is not 0, and of their callers:
- * stack_of[node] then, FIREFOX_NO_STACK for the root. */
-void firefox_stacks_of(struct firefox_tables *t, const struct profile_thread *thread,
-                       uint32_t *stack_of);
-/* The stack of weight that the root itself has. */
-uint32_t firefox_unknown_stack(struct firefox_tables *t);
+/* By node of a thread that has weight by any metric: its stack; FIREFOX_NO_STACK for others. To
+ * free; NULL without memory. */
+uint32_t *firefox_stacks(struct firefox_tables *t, const struct profile_thread *thread);
 
-/* All of them as keys of the thread's object, which is open. */
+/* All of them, as the key `shared` of the profile's object, which is open. */
 void firefox_put_tables(struct firefox_tables *t, struct json *j);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "export/intern.h"
+#include "profile/shares.h"
 #include "profile/timeline.h"
 
 /* ---- lanes ---- */
@@ -60,14 +61,15 @@ static bool add(struct moments *m, const struct moment *one)
 /* A thread's weight that no moment of its timeline names. */
 struct left {
     uint32_t *nodes;   /* that have some, scattered */
-    uint64_t *weights; /* by node */
+    uint64_t *weights; /* by node; moments.left */
     uint32_t count, at;
 };
 
 static void left_fini(struct left *l)
 {
+    for (uint32_t i = 0; l->weights && i < l->count; i++)
+        l->weights[l->nodes[i]] = 0;
     free(l->nodes);
-    free(l->weights);
 }
 
 static uint32_t common_divisor(uint32_t a, uint32_t b)
@@ -99,23 +101,60 @@ static bool left_scatter(struct left *l)
     return true;
 }
 
-static bool left_init(struct left *l, const struct profile_thread *t, uint32_t metric)
+static bool weights_reserve(struct moments *m, uint32_t count)
 {
-    size_t count = (size_t)t->node_count + 1;
-    *l = (struct left){calloc(count, sizeof *l->nodes), calloc(count, sizeof *l->weights), 0, 0};
-    if (!l->nodes || !l->weights)
+    if (m->left && count <= m->left_count)
+        return true;
+    free(m->left);
+    m->left = calloc((size_t)count + 1, sizeof *m->left);
+    m->left_count = m->left ? count : 0;
+    return m->left != NULL;
+}
+
+static void left_add(struct left *l, uint32_t node, uint64_t weight)
+{
+    if (!l->weights[node] && weight)
+        l->nodes[l->count++] = node;
+    l->weights[node] += weight;
+}
+
+/* The thread's weights, by node. */
+static bool left_begin(struct left *l, struct moments *m, const struct profile *p, uint32_t thread,
+                       uint32_t metric)
+{
+    const struct profile_shares *s = p->threads[thread].shares;
+    const struct profile_thread *tree = &p->threads[profile_tree_of(p, thread)];
+    bool ok = weights_reserve(m, tree->node_count);
+    *l = (struct left){calloc((s ? s->count : tree->node_count) + (size_t)1, sizeof *l->nodes),
+                       m->left, 0, 0};
+    if (!ok || !l->nodes)
         return false;
-    for (uint32_t i = 0; i < t->node_count; i++)
-        l->weights[i] = moment_weight(&t->nodes[i], metric);
-    const struct profile_timeline *line = t->timeline;
+    for (uint32_t i = 0; s && i < s->count; i++)
+        if (s->list[i].metric == metric)
+            left_add(l, s->list[i].node, s->list[i].weight);
+    for (uint32_t i = 0; !s && i < tree->node_count; i++)
+        left_add(l, i, moment_weight(&tree->nodes[i], metric));
+    return true;
+}
+
+static bool left_init(struct left *l, struct moments *m, const struct profile *p, uint32_t thread,
+                      uint32_t metric)
+{
+    const struct profile_timeline *line = p->threads[thread].timeline;
+    uint32_t kept = 0;
+    if (!left_begin(l, m, p, thread, metric))
+        return false;
     for (uint32_t i = 0; line && i < line->count; i++) {
         const struct profile_moment *one = &line->list[i];
-        if (one->metric == metric && one->node != PROFILE_REST)
-            l->weights[one->node] -= one->weight;
+        if (one->metric != metric || one->node == PROFILE_REST)
+            continue;
+        uint64_t *has = &l->weights[one->node];
+        *has -= one->weight < *has ? one->weight : *has;
     }
-    for (uint32_t i = 0; i < t->node_count; i++)
-        if (l->weights[i])
-            l->nodes[l->count++] = i;
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->weights[l->nodes[i]])
+            l->nodes[kept++] = l->nodes[i];
+    l->count = kept;
     return !line || l->count < 2 || left_scatter(l);
 }
 
@@ -179,7 +218,7 @@ static bool add_thread(struct moments *m, const struct profile *p, uint32_t thre
     const struct profile_thread *t = &p->threads[thread];
     struct left left;
     size_t before = m->count;
-    bool ok = left_init(&left, t, metric) && add_timed(m, t, thread, metric, &left);
+    bool ok = left_init(&left, m, p, thread, metric) && add_timed(m, t, thread, metric, &left);
     size_t timed = m->count;
     ok = ok && add_untimed(m, t, thread, timed == before, &left);
     for (size_t i = before; ok && i < m->count; i++) {
@@ -216,5 +255,6 @@ bool moments_of(struct moments *m, const struct profile *p, const struct lanes *
 void moments_fini(struct moments *m)
 {
     free(m->list);
+    free(m->left);
     *m = (struct moments){0};
 }

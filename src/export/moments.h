@@ -41,6 +41,8 @@ struct moments {
     struct moment *list; /* by from_ns, then thread and node */
     size_t count, capacity;
     uint64_t timed, total; /* weight */
+    uint64_t *left;        /* by node, between threads all 0: what no moment has yet */
+    uint32_t left_count;
 };
 
 /* Replaces what is in *m by the weights of a lane by a metric. False without memory. */

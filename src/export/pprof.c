@@ -320,7 +320,7 @@ static bool add_shares(struct pprof *w, const struct profile_shares *s,
 static bool add_thread(struct pprof *w, uint32_t thread, struct export_result *result)
 {
     const struct profile_shares *shares = w->profile->threads[thread].shares;
-    uint32_t owner = shares ? shares->tree : thread;
+    uint32_t owner = profile_tree_of(w->profile, thread);
     struct stack_tree *t = &w->trees[owner];
     if (!t->stacks &&
         !tree_init(t, &w->profile->threads[owner], w->options->max_depth / 2))

@@ -25,6 +25,13 @@ struct profile_shares {
     struct profile_share list[]; /* by node */
 };
 
+/* The thread whose nodes are the thread's, itself or another. */
+static inline uint32_t profile_tree_of(const struct profile *p, uint32_t thread)
+{
+    const struct profile_shares *s = p->threads[thread].shares;
+    return s ? s->tree : thread;
+}
+
 /* Without any; NULL without memory. */
 struct profile_shares *profile_shares_new(void);
 /* False without memory. */

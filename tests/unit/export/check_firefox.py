@@ -1,6 +1,6 @@
 """Exports to the Firefox Profiler, compared with the tree, and checked by the rules of the processed
-profile format (docs-developer/processed-profile-format.md and src/types/profile.js of
-github.com/firefox-devtools/profiler, version 48): which columns a table has, that they are equally
+profile format (docs-developer/processed-profile-format.md and src/types/profile.ts of
+github.com/firefox-devtools/profiler, version 60): which columns a table has, that they are equally
 long, that indices are in range, that stacks follow their prefixes, and samples the time.
 
 usage: check_firefox.py WRITE_SAMPLE"""
@@ -14,48 +14,48 @@ import truth
 BIN_MS = 2**20 / 1e6
 ANY = None
 # table: {column: the table that its values are indices of, or ANY}
-TABLES = {
-    "stackTable": {"prefix": "stackTable", "frame": "frameTable", "category": "categories",
-                   "subcategory": ANY},
+SHARED = {
+    "stackTable": {"prefix": "stackTable", "frame": "frameTable"},
     "frameTable": {"address": ANY, "inlineDepth": ANY, "category": "categories",
                    "subcategory": ANY, "func": "funcTable", "nativeSymbol": "nativeSymbols",
-                   "innerWindowID": ANY, "implementation": "stringArray", "line": ANY,
-                   "column": ANY},
+                   "innerWindowID": ANY, "line": ANY, "column": ANY},
     "funcTable": {"name": "stringArray", "isJS": ANY, "relevantForJS": ANY,
-                  "resource": "resourceTable", "fileName": "stringArray", "lineNumber": ANY,
+                  "resource": "resourceTable", "source": "sources", "lineNumber": ANY,
                   "columnNumber": ANY},
     "nativeSymbols": {"libIndex": "libs", "address": ANY, "name": "stringArray",
                       "functionSize": ANY},
     "resourceTable": {"lib": "libs", "name": "stringArray", "host": "stringArray", "type": ANY},
+    "sources": {"uuid": ANY, "filename": "stringArray"},
+}
+TABLES = {
     "markers": {"data": ANY, "name": "stringArray", "startTime": ANY, "endTime": ANY,
                 "phase": ANY, "category": "categories"},
     "samples": {"stack": "stackTable", "time": ANY, "weight": ANY},
 }
 MAY_BE_NULL = {("stackTable", "prefix"), ("frameTable", "nativeSymbol"),
-               ("frameTable", "implementation"), ("funcTable", "fileName"),
-               ("resourceTable", "host"), ("samples", "stack")}
+               ("funcTable", "source"), ("resourceTable", "host"), ("samples", "stack")}
 META = ["interval", "startTime", "processType", "product", "stackwalk", "version", "categories",
         "preprocessedProfileVersion", "markerSchema", "symbolicated", "extensions"]
 THREAD = ["processType", "processStartupTime", "processShutdownTime", "registerTime",
           "unregisterTime", "pausedRanges", "name", "isMainThread", "pid", "tid", *TABLES]
 
 
-def size_of(profile, thread, table):
+def size_of(profile, table):
     if table in ("libs", "categories"):
         return len(profile["libs"] if table == "libs" else profile["meta"]["categories"])
-    return len(thread["stringArray"]) if table == "stringArray" else thread[table]["length"]
+    shared = profile["shared"]
+    return len(shared["stringArray"]) if table == "stringArray" else shared[table]["length"]
 
 
-def check_table(profile, thread, name):
-    table = thread[name]
+def check_table(profile, table, name, columns):
     extra = {"samples": {"weightType", "threadCPUDelta"}}.get(name, set())
-    assert set(table) - extra == {"length", *TABLES[name]}, (name, set(table))
-    for column, of in TABLES[name].items():
+    assert set(table) - extra == {"length", *columns}, (name, set(table))
+    for column, of in columns.items():
         values = table[column]
         assert len(values) == table["length"], (name, column)
         if of is ANY:
             continue
-        size = size_of(profile, thread, of)
+        size = size_of(profile, of)
         for value in values:
             if value is None:
                 assert (name, column) in MAY_BE_NULL, (name, column)
@@ -63,9 +63,11 @@ def check_table(profile, thread, name):
                 assert isinstance(value, int) and 0 <= value < size, (name, column, value, size)
 
 
-def check_stacks(thread):
-    """Stacks follow their prefixes; inlined frames are at the address they were inlined into."""
-    stacks, frames = thread["stackTable"], thread["frameTable"]
+def check_stacks(shared):
+    """Stacks follow their prefixes; inlined frames are at the address they were inlined into. No
+    stack is there twice."""
+    stacks, frames = shared["stackTable"], shared["frameTable"]
+    assert len(set(zip(stacks["prefix"], stacks["frame"]))) == stacks["length"]
     for i, (prefix, frame) in enumerate(zip(stacks["prefix"], stacks["frame"])):
         assert prefix is None or prefix < i
         depth = frames["inlineDepth"][frame]
@@ -91,31 +93,43 @@ def check_samples(thread, unit):
 def check_format(profile, unit):
     meta = profile["meta"]
     assert all(key in meta for key in META), META
-    assert meta["preprocessedProfileVersion"] == 48
+    assert meta["preprocessedProfileVersion"] == 60
     assert any(c["color"] == "grey" for c in meta["categories"])
     assert all(c["subcategories"][0] == "Other" for c in meta["categories"])
-    schemas = {s["name"] for s in meta["markerSchema"]}
+    schemas = {s["name"]: {f["key"] for f in s["fields"]} for s in meta["markerSchema"]}
+    assert all("format" in f for s in meta["markerSchema"] for f in s["fields"])
     assert len({(t["pid"], t["tid"], t["name"]) for t in profile["threads"]}) == len(
         profile["threads"])
     for lib in profile["libs"]:
         assert len(lib["breakpadId"]) == 33 and lib["path"].endswith(lib["name"])
+    assert set(profile["shared"]) == {*SHARED, "stringArray"}
+    assert len(set(profile["shared"]["stringArray"])) == len(profile["shared"]["stringArray"])
+    for name, columns in SHARED.items():
+        check_table(profile, profile["shared"][name], name, columns)
+    check_stacks(profile["shared"])
     for thread in profile["threads"]:
         assert all(key in thread for key in THREAD), THREAD
+        assert not set(thread) & set(SHARED), set(thread)
         assert isinstance(thread["pid"], str)
-        for name in TABLES:
-            check_table(profile, thread, name)
-        check_stacks(thread)
+        for name, columns in TABLES.items():
+            check_table(profile, thread[name], name, columns)
         check_samples(thread, unit)
-        assert all(d["type"] in schemas for d in thread["markers"]["data"])
+        for data in thread["markers"]["data"]:
+            assert set(data) == {"type", *schemas[data["type"]]}, data
 
 
-def stacks_of(thread):
-    """{frames: weight}"""
-    names, stacks = thread["stringArray"], []
-    funcs, frames = thread["funcTable"]["name"], thread["frameTable"]["func"]
-    for prefix, frame in zip(thread["stackTable"]["prefix"], thread["stackTable"]["frame"]):
+def stacks_of(shared):
+    """By stack: its frames."""
+    names, stacks = shared["stringArray"], []
+    funcs, frames = shared["funcTable"]["name"], shared["frameTable"]["func"]
+    for prefix, frame in zip(shared["stackTable"]["prefix"], shared["stackTable"]["frame"]):
         before = () if prefix is None else stacks[prefix]
         stacks.append(before + (names[funcs[frames[frame]]],))
+    return stacks
+
+
+def weights_of(thread, stacks):
+    """{frames: weight}"""
     got = collections.Counter()
     for stack, weight in zip(thread["samples"]["stack"], thread["samples"]["weight"]):
         if stack is not None:
@@ -127,8 +141,9 @@ def check_weights(profile, want, scale):
     wanted = collections.defaultdict(collections.Counter)
     for tid, _, frames, samples in want:
         wanted[tid][frames] += samples
+    stacks = stacks_of(profile["shared"])
     got = {t["tid"]: collections.Counter({frames: round(weight / scale)
-                                          for frames, weight in stacks_of(t).items()})
+                                          for frames, weight in weights_of(t, stacks).items()})
            for t in profile["threads"] if t["samples"]["length"]}
     assert got == wanted, (got, wanted)
 
@@ -154,13 +169,13 @@ def check_times(thread, total):
     assert [round(t / BIN_MS, 3) for t in gaps[:4]] == [11, 12, 13, 100], gaps
 
 
-def check_markers(thread):
+def check_markers(thread, strings):
     markers = thread["markers"]
     got = {}
     for i, name in enumerate(markers["name"]):
         end = markers["endTime"][i]
         assert markers["phase"][i] == (0 if end is None else 1)
-        got[thread["stringArray"][name]] = (markers["startTime"][i], end,
+        got[strings[name]] = (markers["startTime"][i], end,
                                             markers["data"][i]["detail"])
     assert set(got) == {"load", "fork", "exit", "dropped samples"}, got
     start, end, _ = got["load"]
@@ -174,9 +189,10 @@ def check_timeline(profile, want):
     main = next(t for t in profile["threads"] if t["tid"] == 100)
     assert main["isMainThread"] and main["processShutdownTime"] == 9000
     check_times(main, sum(samples for tid, _, _, samples in want if tid == 100))
-    check_markers(main)
+    strings = profile["shared"]["stringArray"]
+    check_markers(main, strings)
     child = next(t for t in profile["threads"] if t["tid"] == 101)
-    assert [child["stringArray"][n] for n in child["markers"]["name"]] == ["exec"]
+    assert [strings[n] for n in child["markers"]["name"]] == ["exec"]
 
 
 def check(which, directory, want):
@@ -188,7 +204,7 @@ def check(which, directory, want):
     if which == "hand":
         assert [lib["codeId"] for lib in profile["libs"]] == ["0bad", "dead01", None]
         assert [lib["breakpadId"][:8] for lib in profile["libs"]][:2] == ["0000AD0B", "0001ADDE"]
-        assert any(max(t["frameTable"]["inlineDepth"], default=0) == 2 for t in profile["threads"])
+        assert max(profile["shared"]["frameTable"]["inlineDepth"]) == 2
     if which == "timeline":
         check_timeline(profile, want)
 

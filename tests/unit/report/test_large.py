@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """test_large.py PENUMBRA WRITE_LARGE: a merge of 500 processes with five metrics is reported, and exported besides its
 text, in memory of less than ten times its size, and says the same as where threads are told apart; exports have all
-of its samples. Pages and pprof, which say what each thread has, take less than thirty times it besides."""
+of its samples. Pages, pprof and firefox, which say what each thread has, take less than thirty times it besides."""
+import collections
 import gzip
 import json
 import os
@@ -79,16 +80,38 @@ def stacks_of_folded(text):
         yield (name, int(pid), int(tid), *names), int(weight)
 
 
+def folded_by_thread(path, metric):
+    return dict(stacks_of_folded(run("export", "--format", "folded", "--threads", "--metric", metric, path)[0]))
+
+
 def check_pprof(path, directory):
     out = os.path.join(directory, "pprof")
     run("export", "--format", "pprof", "-o", out, path)
     with open(out, "rb") as file:
         stacks = stacks_of_pprof(gzip.decompress(file.read()))
     for place, metric in ((0, "time"), (2, "faults"), (3, "allocated"), (5, "peak")):
-        apart = run("export", "--format", "folded", "--threads", "--metric", metric, path)[0]
         period = {0: 1, 2: 16}.get(place, 65536)
-        assert dict(stacks_of_folded(apart)) == {
+        assert folded_by_thread(path, metric) == {
             stack: values[place] // period for stack, values in stacks.items() if values[place]}
+
+
+def check_firefox(path):
+    profile = json.loads(run("export", "--format", "firefox", path)[0])
+    strings, stacks, got = profile["shared"]["stringArray"], [], collections.defaultdict(collections.Counter)
+    names, frames = profile["shared"]["funcTable"]["name"], profile["shared"]["frameTable"]["func"]
+    table = profile["shared"]["stackTable"]
+    for prefix, frame in zip(table["prefix"], table["frame"]):
+        stacks.append((() if prefix is None else stacks[prefix]) + (strings[names[frames[frame]]],))
+    for thread in profile["threads"]:
+        name, _, metric = thread["name"].partition(" (")
+        metric = metric.rstrip(")") or "time"
+        period = {"time": 1, "faults": 16}.get(metric, 65536)
+        for stack, weight in zip(thread["samples"]["stack"], thread["samples"]["weight"]):
+            if stack is not None:
+                got[metric][(name, int(thread["pid"]), thread["tid"], *stacks[stack])] += round(weight / period)
+    assert set(got) == {"time", "faults", "allocated", "live", "peak"}, set(got)
+    for metric, weights in got.items():
+        assert folded_by_thread(path, metric) == weights, metric
 
 
 def check_page(path, directory):
@@ -137,7 +160,8 @@ def main():
             besides = 2 * length if command[0] == "export" else 0  # a buffer that doubles
             assert peak < 10 * size + besides, "less than ten times the file"
         pages = makes_pages(path)
-        for command in (("export", "--format", "pprof", "-o"), ("report", "--html"))[:1 + pages]:
+        for command in (("export", "--format", "pprof", "-o"), ("export", "--format", "firefox", "-o"),
+                        ("report", "--html"))[:2 + pages]:
             out = os.path.join(directory, "out")
             peak = run(*command, out, path)[2]
             print(f"{' '.join(command)}: {peak} bytes, {peak / size:.1f} times as much")
@@ -146,6 +170,7 @@ def main():
 
         subprocess.run([write_large, path, "20", "2", "500"], check=True)
         check_pprof(path, directory)
+        check_firefox(path)
         if pages:
             check_page(path, directory)
         report = json.loads(run("report", "--json", path)[0])
