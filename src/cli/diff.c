@@ -11,6 +11,7 @@
 #include "cli/style.h"
 #include "collector/open_profile.h"
 #include "report/diff.h"
+#include "report/diff_values.h"
 #include "report/from_edges.h"
 #include "report/html.h"
 
@@ -29,7 +30,7 @@ struct arguments {
     const char *output, *html;
     double min;
     int64_t limit;
-    bool contexts, json, folded, no_shapes, full_names, quick;
+    bool contexts, values, json, folded, no_shapes, full_names, quick;
 };
 
 static const char *normalize_word(unsigned index)
@@ -74,6 +75,10 @@ static const struct option_row rows[] = {
      FIELD(struct arguments, view.metric), .word = metric_word},
     {0, "contexts", .help = "calling contexts instead of functions",
      FIELD(struct arguments, contexts)},
+    {0, "values",
+     .help = "sampled values (record --tool values), and where loads come from (--tool latency): "
+             "which share of an instruction's each has",
+     FIELD(struct arguments, values)},
     {0, "fail-on", "'FUNC > N%'",
      .help = "exit with status 1 if FUNC, with what it calls, surely grew, and by more than N% of "
              "what it was; 'FUNC self > N%' is of its own samples, 'FUNC < -N%' of shrinking",
@@ -167,6 +172,9 @@ static bool take_arguments(struct arguments *a, int count, char **words, struct 
                        count < DIFF_SIDES ? "fewer" : "more");
     for (unsigned side = 0; !grouped && side < DIFF_SIDES; side++)
         take_input(a, side, words[side], e);
+    if (a->values && (a->folded || a->contexts || a->html || a->rule_count || a->by))
+        return err_set(e, ERR_USAGE, "--values has tables of its own, as text or --json: no "
+                       "--contexts, --folded, --html, --normalize or --fail-on");
     if (a->json + a->folded + a->contexts + (a->html != NULL) > 1)
         return err_set(e, ERR_USAGE,
                        "--json, --folded, --html and --contexts are different outputs; JSON and "
@@ -223,11 +231,13 @@ static void close_all(struct recordings *r)
 
 /* ---- output ---- */
 
-static bool print_bytes(FILE *out, const struct diff *d, const struct arguments *a,
-                        const struct recordings *r, struct err *e)
+static bool print_bytes(FILE *out, const struct diff *d, const struct diff_values *values,
+                        const struct arguments *a, const struct recordings *r, struct err *e)
 {
     struct buf bytes = {0};
-    bool ok = a->folded ? diff_folded(&bytes, d, e) : diff_json(&bytes, d, r->files, e);
+    bool ok = values      ? diff_values_json(&bytes, values, r->files, e)
+              : a->folded ? diff_folded(&bytes, d, e)
+                          : diff_json(&bytes, d, r->files, e);
     if (ok && a->html)
         ok = report_html((const char *)bytes.data, bytes.size,
                          d->runs[d->run_count - 1].view->profile->command, out, e);
@@ -237,8 +247,9 @@ static bool print_bytes(FILE *out, const struct diff *d, const struct arguments 
     return ok;
 }
 
-static bool print(const struct diff *d, const struct arguments *a, const struct recordings *r,
-                  struct err *e)
+/* Of the two, one is NULL. */
+static bool print(const struct diff *d, const struct diff_values *values, const struct arguments *a,
+                  const struct recordings *r, struct err *e)
 {
     const char *path = a->html ? a->html : a->output;
     path = path && strcmp(path, "-") != 0 ? path : NULL;
@@ -251,7 +262,9 @@ static bool print(const struct diff *d, const struct arguments *a, const struct 
     style.full_names = a->full_names;
     const struct diff_text_options text = {.style = &style, .contexts = a->contexts};
     bool bytes = a->json || a->folded || a->html;
-    bool ok = bytes ? print_bytes(out, d, a, r, e) : diff_text(out, d, &text, e);
+    bool ok = bytes    ? print_bytes(out, d, values, a, r, e)
+              : values ? diff_values_text(out, values, &style)
+                       : diff_text(out, d, &text, e);
     bool written = !ferror(out);
     written = (path ? fclose(out) : fflush(out)) == 0 && written;
     return ok && (written || err_set_errno(e, ERR_OUTPUT, errno, "cannot write %s",
@@ -263,11 +276,15 @@ static bool run(const struct arguments *a, unsigned *broken, struct err *e)
     struct recordings *r = calloc(1, sizeof *r);
     if (!r)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    struct diff *d = open_all(r, a, e) ? diff_build(r->runs, r->count, a->by, !a->no_shapes, e)
-                                       : NULL;
-    bool ok = d && print(d, a, r, e);
+    bool ok = open_all(r, a, e);
+    struct diff_values *values =
+        ok && a->values ? diff_values_build(r->runs, r->count, &a->symbols, e) : NULL;
+    struct diff *d =
+        ok && !a->values ? diff_build(r->runs, r->count, a->by, !a->no_shapes, e) : NULL;
+    ok = (d || values) && print(d, values, a, r, e);
     for (uint32_t i = 0; ok && i < a->rule_count; i++)
         ok = diff_rule_check(stderr, &a->rules[i], d, broken, e);
+    diff_values_free(values);
     diff_free(d);
     close_all(r);
     return ok;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/chance.h"
+#include "report/diff_judge.h"
 #include "report/path_ids.h"
 
 const char *diff_normalize_name(unsigned by)
@@ -117,75 +117,24 @@ static double effective_of(const struct view *v)
     return metric_of(v)->how == METRIC_EXACT ? INFINITY : v->effective;
 }
 
-/* A side as one sampling: all its samples, and the mean value. */
-static struct chance_side side_of(const struct diff *d, const double *weights, unsigned side,
-                                  const struct diff_change *c)
-{
-    double hits = 0, all = 0;
-    struct chance_side s = {.scale = d->scale[side]};
-    for (uint32_t r = 0; r < d->run_count; r++) {
-        double n = effective_of(d->runs[r].view);
-        if (d->runs[r].side != side)
-            continue;
-        s.n += n;
-        hits += weights[r] / (double)d->runs[r].view->samples * (isinf(n) ? 1 : n);
-        all += isinf(n) ? 1 : n;
-    }
-    s.share = all > 0 ? fmin(1, hits / all) : 0;
-    if (s.share > 0)
-        s.scale = c->value[side] / s.share;
-    return s;
-}
-
-/* Both must reject: sampling alone, and the spread of the runs. Either test holds its level where
- * its error is what there is, so both together hold it. */
-static void judge(const struct diff *d, const double *weights, double *values,
-                  struct diff_change *c)
-{
-    for (uint32_t r = 0; r < d->run_count; r++) {
-        unsigned side = d->runs[r].side;
-        double share = fmin(1, weights[r] / (double)d->runs[r].view->samples);
-        values[r] = share * d->scales[r];
-        c->samples[side] += weights[r];
-        c->value[side] += values[r] / d->side_runs[side];
-    }
-    struct chance_side a = side_of(d, weights, DIFF_BEFORE, c);
-    struct chance_side b = side_of(d, weights, DIFF_AFTER, c);
-    struct chance_verdict sampling = chance_of_sampling(a, b);
-    c->low = sampling.low;
-    c->high = sampling.high;
-    bool few = a.share * a.n + b.share * b.n < DIFF_SAMPLES_LEAST;
-    c->p = few || (a.share == 0 && b.share == 0) ? NAN : sampling.p;
-    if (d->run_count <= DIFF_SIDES || isnan(c->p))
-        return;
-    uint32_t before = d->side_runs[DIFF_BEFORE];
-    struct chance_verdict runs =
-        chance_of_runs(values, before, values + before, d->side_runs[DIFF_AFTER]);
-    c->low = fmin(c->low, runs.low);
-    c->high = fmax(c->high, runs.high);
-    c->p = fmax(c->p, runs.p);
-}
-
-static bool adjust(struct diff_rows *rows, enum diff_weight weight)
-{
-    double *p = calloc(2 * (size_t)rows->count + 1, sizeof *p), *q = p ? p + rows->count : NULL;
-    for (uint32_t i = 0; p && i < rows->count; i++)
-        p[i] = rows->list[i].change[weight].p;
-    bool ok = p && chance_adjust(p, q, rows->count);
-    for (uint32_t i = 0; ok && i < rows->count; i++)
-        rows->list[i].change[weight].q = q[i];
-    free(p);
-    return ok;
-}
-
 static bool judge_all(const struct diff *d, const struct weights *w, struct diff_rows *rows)
 {
     double *values = calloc(d->run_count + 1u, sizeof *values);
-    for (uint32_t i = 0; values && i < rows->count; i++)
+    struct diff_draws *runs = calloc(d->run_count + 1u, sizeof *runs);
+    for (uint32_t r = 0; runs && r < d->run_count; r++) {
+        const struct view *v = d->runs[r].view;
+        runs[r] = (struct diff_draws){d->runs[r].side, (double)v->samples, effective_of(v),
+                                      d->scales[r]};
+    }
+    bool ok = values && runs;
+    for (uint32_t i = 0; ok && i < rows->count; i++)
         for (unsigned k = 0; k < DIFF_WEIGHTS; k++)
-            judge(d, weight_at(w, i, k), values, &rows->list[i].change[k]);
-    bool ok = values && adjust(rows, DIFF_SELF) && adjust(rows, DIFF_TOTAL);
+            diff_judge(runs, d->run_count, weight_at(w, i, k), values, &rows->list[i].change[k]);
+    for (unsigned k = 0; ok && k < DIFF_WEIGHTS; k++)
+        ok = !rows->count ||
+             diff_adjust(&rows->list->change[k], sizeof *rows->list, rows->count);
     free(values);
+    free(runs);
     return ok;
 }
 

@@ -4,7 +4,7 @@
 
 #include "report/json.h"
 
-static void put_change(struct json *j, const char *key, const struct diff_change *c)
+void diff_json_change(struct json *j, const char *key, const struct diff_change *c)
 {
     json_key(j, key);
     json_open(j, '{');
@@ -38,8 +38,8 @@ static void put_row(struct json *j, const struct diff *d, const struct diff_row 
     if (f->was)
         json_key_string(j, "was", f->was);
     json_key_string(j, "presence", diff_presence(row));
-    put_change(j, "self", &row->change[DIFF_SELF]);
-    put_change(j, "total", &row->change[DIFF_TOTAL]);
+    diff_json_change(j, "self", &row->change[DIFF_SELF]);
+    diff_json_change(j, "total", &row->change[DIFF_TOTAL]);
     json_close(j, '}');
 }
 

@@ -84,9 +84,7 @@ static bool has_image(const struct diff_run *runs, uint32_t count, unsigned side
     return false;
 }
 
-/* The names of the program, if it was renamed: programs[after] stands for programs[before]. */
-static void find_programs(const struct diff_run *runs, uint32_t count,
-                          const char *programs[DIFF_SIDES])
+void diff_programs(const struct diff_run *runs, uint32_t count, const char *programs[DIFF_SIDES])
 {
     programs[DIFF_BEFORE] = programs[DIFF_AFTER] = NULL;
     for (uint32_t r = 0; r < count; r++)
@@ -96,6 +94,16 @@ static void find_programs(const struct diff_run *runs, uint32_t count,
     if (!before || !after || !strcmp(before, after) ||
         has_image(runs, count, DIFF_AFTER, before) || has_image(runs, count, DIFF_BEFORE, after))
         programs[DIFF_AFTER] = NULL;
+}
+
+const char *diff_image(const struct profile_image *file, const char *const programs[DIFF_SIDES],
+                       size_t *size)
+{
+    const char *name = base_name(file->path);
+    if (programs[DIFF_AFTER] && !strcmp(name, programs[DIFF_AFTER]))
+        name = programs[DIFF_BEFORE];
+    *size = stem_size(name);
+    return name;
 }
 
 /* ---- functions ---- */
@@ -127,10 +135,7 @@ static struct named named_make(const struct view *v, const struct view_function 
         n.offset = f->start;
         return n;
     }
-    n.image = base_name(file->path);
-    if (programs[DIFF_AFTER] && !strcmp(n.image, programs[DIFF_AFTER]))
-        n.image = programs[DIFF_BEFORE];
-    n.image_size = stem_size(n.image);
+    n.image = diff_image(file, programs, &n.image_size);
     return n;
 }
 
@@ -243,7 +248,7 @@ static bool names_init(struct diff_names *n, const struct diff_run *runs, uint32
 static void collect(struct named *list, const struct diff_run *runs, uint32_t count)
 {
     const char *programs[DIFF_SIDES];
-    find_programs(runs, count, programs);
+    diff_programs(runs, count, programs);
     for (uint32_t r = 0, k = 0; r < count; r++)
         for (uint32_t i = 0; i < runs[r].view->function_count; i++, k++) {
             const char *const none[DIFF_SIDES] = {NULL, NULL};

@@ -44,6 +44,13 @@ bool diff_names_make(struct diff_names *n, const struct diff_run *runs, uint32_t
                      struct err *e);
 void diff_names_fini(struct diff_names *n);
 
+/* The names of the program, if it was renamed, else NULL: programs[after] stands for
+ * programs[before]. */
+void diff_programs(const struct diff_run *runs, uint32_t count, const char *programs[DIFF_SIDES]);
+/* What a file is called on both sides: the first *size bytes. */
+const char *diff_image(const struct profile_image *file, const char *const programs[DIFF_SIDES],
+                       size_t *size);
+
 /* Part of it (diff_shapes.c): matches what is left on one side only by shape. False without
  * memory. */
 bool diff_match_shapes(struct diff_names *n, const struct diff_run *runs);

@@ -27,7 +27,7 @@ def sections():
 
 def missing(command):
     """What a command needs and is not here."""
-    if command.startswith(("llvm-", "clang ")):
+    if command.startswith(("llvm-", "perf2bolt ", "clang ")):
         name = command.split()[0]
         return None if os.path.exists(os.path.join(LLVM, name)) else f"{LLVM}/{name} (`make deps-optimize`)"
     linker = re.search(r"-fuse-ld=(\w+)", command)

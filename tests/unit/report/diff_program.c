@@ -1,6 +1,7 @@
 /* What test_diff_cli.py builds in several ways: PADDED shifts addresses, STEP renames a function,
- * SLOWER makes it slower, EXTRA adds one. */
+ * SLOWER makes it slower, EXTRA adds one, SHARE is that of a value. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #ifndef STEP
 #define STEP step
@@ -46,7 +47,23 @@ FUNCTION extra(void)
 }
 #endif
 
-int main(void)
+#ifdef SHARE
+/* It is 7 in SHARE of 100 cases, else 9. */
+__attribute__((noinline, noclone)) int pick(int a, int b)
+{
+    return a * b + 3;
+}
+
+static void pick_often(unsigned long times, unsigned seed)
+{
+    while (times--) {
+        seed = seed * 1103515245u + 12345u;
+        sink = (unsigned long)pick((seed >> 16) % 100 < SHARE ? 7 : 9, 11);
+    }
+}
+#endif
+
+int main(int argc, char **argv)
 {
 #ifdef PADDED
     if (sink)
@@ -59,5 +76,12 @@ int main(void)
         extra();
 #endif
     }
+#ifdef SHARE
+    if (argc == 3)
+        pick_often(strtoul(argv[1], NULL, 10), (unsigned)strtoul(argv[2], NULL, 10));
+#else
+    (void)argc;
+    (void)argv;
+#endif
     return 0;
 }

@@ -41,6 +41,9 @@ class Diff(unittest.TestCase):
                            check=True)
             subprocess.run(["strip", program, "-o", program + "-bare"], check=True)
             cls.record(name, program)
+        for name, options in {"often": ["-DSHARE=90"], "seldom": ["-DSHARE=30", "-DPADDED"]}.items():
+            program = os.path.join(cls.directory.name, name)
+            subprocess.run(["cc", "-O1", "-DROUNDS=1", *options, SOURCE, "-o", program], check=True)
         cls.record("again", os.path.join(cls.directory.name, "plain", "program"))
         cls.record("bare", os.path.join(cls.directory.name, "plain", "program-bare"))
         cls.record("bare-again", os.path.join(cls.directory.name, "plain", "program-bare"))
@@ -129,6 +132,54 @@ class Diff(unittest.TestCase):
                 self.assertLess(c["parent"], i)
         for line in self.diff("--folded", "plain.pnb", "renamed.pnb").splitlines():
             self.assertRegex(line, r"^[^;]+(;[^;]+)* \d+ \d+$")
+
+    def record_values(self, name, times, seed, *options):
+        path = f"{name}-{seed}-{times}.pnb"
+        r = run(PENUMBRA, "record", "-q", "--tool", "values", *options, "-o", path, "--", "./" + name, str(times), str(seed),
+                cwd=self.directory.name)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return path
+
+    def values(self, *files):
+        """{(kind, value): row} of the multiplication in pick, and all rows."""
+        found = json.loads(self.diff("--values", "--json", *files))
+        # result of imul: 7 * 11 or 9 * 11
+        return {v["value"]: v for v in found["values"] if v["place"].startswith("pick") and
+                v["asm"].startswith("imul") and v["kind"] == "result"}, found
+
+    def test_exact_values(self):
+        often, seldom = (self.record_values(name, 20000, 1, "--exact") for name in ("often", "seldom"))
+        rows, found = self.values(often, seldom)
+        seven = rows["0x4d (77)"]["share"]
+        self.assertAlmostEqual(seven["before"], 90, delta=1.5)
+        self.assertAlmostEqual(seven["after"], 30, delta=2)
+        self.assertTrue(seven["significant"])
+        self.assertAlmostEqual(seven["low"], seven["difference"], places=3)  # all was counted
+        self.assertAlmostEqual(rows["0x63 (99)"]["share"]["difference"], -seven["difference"], places=3)
+        self.assertEqual(rows["0x4d (77)"]["observed"], [20000, 20000])
+        _, same = self.values(often, often)
+        self.assertFalse([v for v in same["values"] if v["share"]["significant"] or v["share"]["difference"]])
+        self.assertRegex(self.diff("--values", often, seldom), r"\* .*pick\S*  seldom  imul .*  result = 0x4d \(77\)\n")
+
+    def test_sampled_values(self):
+        often, again, seldom = (self.record_values(name, 200000000, seed, "-F", "4999")
+                                for name, seed in (("often", 1), ("often", 2), ("seldom", 1)))
+        rows, _ = self.values(often, seldom)
+        share = rows["0x4d (77)"]["share"]
+        self.assertTrue(share["significant"], share)
+        # the interval, and two thirds of it more: a chance of one in a thousand
+        third = (share["high"] - share["low"]) / 3
+        self.assertTrue(share["low"] - third < -60 < share["high"] + third, share)
+        rows, found = self.values(often, again)
+        share = rows["0x4d (77)"]["share"]
+        self.assertTrue(share["low"] < share["difference"] < share["high"] and share["samples"][0] > 10, share)
+        wrong = [v for v in found["values"] if v["share"]["significant"] and v["place"].startswith(("pick", "main"))]
+        self.assertLessEqual(len(wrong), 1, wrong)
+
+    def test_values_refused(self):
+        for options in (["--values", "--folded"], ["--values", "--fail-on", "a > 1%"], ["--values", "--normalize", "none"]):
+            self.assertIn("tables of its own", self.diff(*options, "plain.pnb", "again.pnb", status=2))
+        self.assertIn("recording 1 has no values", self.diff("--values", "plain.pnb", "again.pnb", status=2))
 
     @unittest.skipUnless(shutil.which("go"), "go is not installed")
     def test_pprof_subtracts_the_same(self):
