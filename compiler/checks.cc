@@ -4,6 +4,9 @@
 #include "arguments.h"
 #include "penumbra/inst.h"
 
+/* How many blocks or values share a thunk: what a push of a byte can tell apart. */
+enum { GROUP = 256 };
+
 static rtx asm_text(const std::string &text, rtvec inputs, rtvec constraints, rtvec labels)
 {
     location_t where = DECL_SOURCE_LOCATION(current_function_decl);
@@ -37,26 +40,29 @@ static bool frame_is_by_stack_pointer()
            (flag_asynchronous_unwind_tables || flag_unwind_tables || flag_exceptions);
 }
 
-static std::string move_stack(int bytes)
+static std::string stack_moved(int down)
 {
-    std::string text = "leaq\t" + std::to_string(bytes) + "(%%rsp), %%rsp\n\t";
-    if (frame_is_by_stack_pointer())
-        text += ".cfi_adjust_cfa_offset " + std::to_string(-bytes) + "\n\t";
-    return text;
+    return frame_is_by_stack_pointer() ? ".cfi_adjust_cfa_offset " + std::to_string(down) + "\n\t"
+                                       : "";
 }
 
-/* sub $1, counter, and what it takes to address it. */
+static std::string move_stack(int bytes)
+{
+    return "leaq\t" + std::to_string(bytes) + "(%%rsp), %%rsp\n\t" + stack_moved(-bytes);
+}
+
+/* dec counter, and what it takes to address it. */
 static std::string count_down(int scratch)
 {
     if (argument.global_counter)
-        return "subl\t$1, __penumbra1_check(%%rip)\n\t";
+        return "decl\t__penumbra1_check(%%rip)\n\t";
     if (!flag_shlib)
-        return "subl\t$1, %%fs:__penumbra1_check@tpoff\n\t";
+        return "decl\t%%fs:__penumbra1_check@tpoff\n\t";
     std::string name = scratch >= 0 ? reg_names[scratch] : "ax";
     if (name[0] != 'r')
         name = "r" + name;
     std::string count = "movq\t__penumbra1_check@gottpoff(%%rip), %%" + name +
-                        "\n\tsubl\t$1, %%fs:(%%" + name + ")\n\t";
+                        "\n\tdecl\t%%fs:(%%" + name + ")\n\t";
     if (scratch >= 0)
         return count;
     return move_stack(-136) + "movq\t%%rax, (%%rsp)\n\t" + count + "movq\t(%%rsp), %%rax\n\t" +
@@ -83,12 +89,16 @@ static std::string call_sample()
     return "call\t__penumbra1_sample\n\t";
 }
 
-void check_emit_sample(basic_block block, bool red_zone)
+/* The text, with the stack pointer below the red zone. */
+static std::string below_red_zone(const std::string &text, int red_zone)
 {
-    std::string text = call_sample();
-    if (red_zone)
-        text = move_stack(-128) + text + move_stack(128);
-    rtx_insn *insn = emit_insn_after_noloc(asm_plain(text), BB_END(block), block);
+    return red_zone ? move_stack(-red_zone) + text + "\n\t" + move_stack(red_zone) : text;
+}
+
+void check_emit_sample(basic_block block, int red_zone)
+{
+    rtx operation = asm_plain(below_red_zone(call_sample(), red_zone));
+    rtx_insn *insn = emit_insn_after_noloc(operation, BB_END(block), block);
     set_location(insn);
 }
 
@@ -129,14 +139,22 @@ static void emit_operation(const std::string &text, rtx operand, const place &at
 /* The stack pointer is below the red zone all the while: a guard's call is safe, too. */
 static std::string in_place(const std::string &operation, const place &at)
 {
-    std::string text = guarded(operation, at.flags);
-    return at.red_zone ? move_stack(-128) + text + "\n\t" + move_stack(128) : text;
+    return below_red_zone(guarded(operation, at.flags), at.red_zone);
+}
+
+static std::string push_number(int number)
+{
+    return "pushq\t$" + std::to_string(number % GROUP - GROUP / 2) + "\n\t" + stack_moved(8);
+}
+
+static std::string call_group(const char *label, int number)
+{
+    return "call\t" + std::string(label) + std::to_string(number / GROUP) + "\n\t";
 }
 
 void operation_emit_event(int block, const place &at)
 {
-    std::string call = "call\t__penumbra1_event\n\tnopl\t.LpnbB" + std::to_string(block) +
-                       "(%%rip)";
+    std::string call = push_number(block) + call_group(".LpnbGB", block) + stack_moved(-8);
     emit_operation(in_place(call, at), NULL_RTX, at);
 }
 
@@ -168,8 +186,7 @@ static std::string push_operand(const_rtx operand)
                                                          : "movzbl\t%0, %%eax\n\t";
         return move_stack(-8) + through_rax + load + into_slot;
     }
-    std::string push = "pushq\t%q0\n\t";
-    return frame_is_by_stack_pointer() ? push + ".cfi_adjust_cfa_offset 8\n\t" : push;
+    return "pushq\t%q0\n\t" + stack_moved(8);
 }
 
 /* push addresses its operand before it moves the stack pointer, push_operand's loads after 16. */
@@ -180,13 +197,40 @@ static int lower_at_load(const_rtx operand)
 
 void operation_emit_value(int value, rtx operand, const place &at)
 {
-    int lower = lower_at_load(operand) + (at.red_zone ? 128 : 0);
+    int lower = 8 + lower_at_load(operand) + at.red_zone;
     if (argument.how == VARIANT_NONE && at.flags)
         lower += 136;
-    std::string call = push_operand(operand) + "call\t__penumbra1_value\n\tnopl\t.LpnbV" +
-                       std::to_string(value) + "(%%rip)\n\t" + move_stack(8);
+    std::string call = push_number(value) + push_operand(operand) + call_group(".LpnbGV", value) +
+                       stack_moved(-16);
     bool is_product = GET_CODE(operand) == MULT;
     emit_operation(in_place(call, at), is_product ? NULL_RTX : operand_lower(operand, lower), at);
+}
+
+/* An operation pushes its number less its group's middle, then the value if it has one, and calls
+ * its group's thunk, which says where the middle's record is and pops what was pushed. */
+static void write_group(FILE *assembly, const char *label, const char *function,
+                        const char *record, int group, size_t size, int pushed)
+{
+    fprintf(assembly,
+            "%s%d:\n"
+            "\t.cfi_startproc\n"
+            "\tcall\t%s\n"
+            "\tnopl\t%s%d+%d(%%rip)\n"
+            "\tret\t$%d\n"
+            "\t.cfi_endproc\n",
+            label, group, function, record, group * GROUP, (int)size * GROUP / 2, pushed);
+}
+
+void operations_write(FILE *assembly, int blocks, int values)
+{
+    fputs("\t.pushsection\t.text,\"ax\",@progbits\n", assembly);
+    for (int group = 0; group * GROUP < blocks; group++)
+        write_group(assembly, ".LpnbGB", "__penumbra1_event", ".LpnbB", group,
+                    sizeof(penumbra_inst_block), 8);
+    for (int group = 0; group * GROUP < values; group++)
+        write_group(assembly, ".LpnbGV", "__penumbra1_value", ".LpnbV", group,
+                    sizeof(penumbra_inst_value), 16);
+    fputs("\t.popsection\n", assembly);
 }
 
 static void count_at(basic_block block, size_t offset)

@@ -10,14 +10,14 @@
  * general register that is dead there, or -1. The flags are dead. */
 void check_emit(basic_block block, rtx_code_label *label, bool jumps_if_due, int scratch);
 
-/* The call of the slow path, at the end of an empty block. `red_zone`: what is below the stack
- * pointer may be live. */
-void check_emit_sample(basic_block block, bool red_zone);
+/* The call of the slow path, at the end of an empty block. `red_zone`: how many bytes below the
+ * stack pointer may be live. */
+void check_emit_sample(basic_block block, int red_zone);
 
 /* Where an operation stands. */
 struct place {
     rtx_insn *insn; /* it goes before this one */
-    bool red_zone;
+    int red_zone;   /* bytes below the stack pointer that may be live */
     bool flags;     /* are live. Only a guard changes them */
 };
 
@@ -25,6 +25,9 @@ struct place {
  * duplication a check guards it. */
 void operation_emit_event(int block, const place &at);
 void operation_emit_value(int value, rtx operand, const place &at);
+
+/* What operations call, for `blocks` and `values` of them: at the end of the unit. */
+void operations_write(FILE *assembly, int blocks, int values);
 
 /* Counts in __penumbra1_module, at the end of the block, a check, an entry, a back edge. The flags
  * are dead. */

@@ -268,9 +268,11 @@ static basic_block empty_block(basic_block like)
 static basic_block slow_path(const duplication &d, const checked_edge &c, basic_block to)
 {
     basic_block slow = empty_block(c.check);
-    check_emit_sample(slow, operations_red_zone() && !c.entry);
+    check_emit_sample(slow, c.entry ? 0 : operations_red_zone());
     basic_block copy = copy_of(d, to);
     layout_set_crossing(make_single_succ_edge(slow, copy ? copy : to, EDGE_FALLTHRU));
+    if (copy)
+        layout_place_before(slow, copy);
     event_record event;
     if (c.entry)
         operations_enter(slow, false);

@@ -42,6 +42,15 @@ void layout_place_last(basic_block block)
     link_block(block, last);
 }
 
+void layout_place_before(basic_block block, basic_block to)
+{
+    edge before = find_fallthru_edge(to->prev_bb->succs);
+    if ((before && before->dest == to) || BB_PARTITION(block) != BB_PARTITION(to))
+        return;
+    unlink_block(block);
+    link_block(block, to->prev_bb);
+}
+
 void layout_set_crossing(edge e)
 {
     if (crtl->has_bb_partition && BB_PARTITION(e->src) != BB_PARTITION(e->dest))

@@ -15,6 +15,10 @@ bool layout_is_table(const_basic_block block);
 /* Makes the block the last of the part of the code, hot or cold, that it is in. */
 void layout_place_last(basic_block block);
 
+/* Makes the block, which goes on to `to`, the one before it, unless another falls through to `to`
+ * or they are in two parts. */
+void layout_place_before(basic_block block, basic_block to);
+
 /* Says of an edge whether it leads into the other part. */
 void layout_set_crossing(edge e);
 

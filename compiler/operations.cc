@@ -28,9 +28,9 @@ void operations_begin()
                     (uint32_t)at.line, checksum());
 }
 
-bool operations_red_zone()
+int operations_red_zone()
 {
-    return crtl->is_leaf;
+    return crtl->is_leaf ? cfun->machine->frame.red_zone_size : 0;
 }
 
 static bool ask(rtx_insn *insn, answers *into)
@@ -195,7 +195,7 @@ void operations_enter(basic_block block, bool flags)
     if (into.events.empty() && into.values.empty())
         return;
     rtx_insn *insn = emit_note_after(NOTE_INSN_DELETED, BB_END(block));
-    place at = {insn, false, flags};
+    place at = {insn, 0, flags};
     for (event_record &event : into.events)
         event.line = line;
     if (!into.events.empty())

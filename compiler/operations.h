@@ -24,7 +24,7 @@ void operations_at_end(basic_block block, const event_record &event);
  * live. */
 void operations_enter(basic_block block, bool flags);
 
-/* Whether there may be something below the stack pointer that an operation must not write. */
-bool operations_red_zone();
+/* How many bytes below the stack pointer are the function's, which no operation may write. */
+int operations_red_zone();
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "allocations.h"
 #include "arguments.h"
+#include "checks.h"
 #include "duplicate.h"
 #include "inplace.h"
 #include "report.h"
@@ -66,16 +67,19 @@ static void unit_ends(void *, void *)
 {
     if (tables_are_used() && asm_out_file) {
         tables_write(asm_out_file);
+        operations_write(asm_out_file, tables_blocks(), tables_values());
         support_write(asm_out_file);
     }
     report_write();
 }
 
+/* A release's structures are those of all its builds; plugin_default_version_check would ask for
+ * the very build, which distributions make again for each correction. */
 int plugin_init(plugin_name_args *args, plugin_gcc_version *version)
 {
-    if (!plugin_default_version_check(version, &gcc_version)) {
-        error("penumbra-gcc: it is built for GCC %s, and this is %s", gcc_version.basever,
-              version->basever);
+    if (strcmp(version->basever, gcc_version.basever) != 0) {
+        error("penumbra-gcc: it is built for GCC %s, and this is %s: build Penumbra with the "
+              "headers of that", gcc_version.basever, version->basever);
         return 1;
     }
     if (!arguments_read(args->argc, args->argv))

@@ -4,6 +4,9 @@
 #include "arguments.h"
 #include "penumbra/inst.h"
 
+static_assert(sizeof(penumbra_inst_block) == 1 << 4 && sizeof(penumbra_inst_value) == 1 << 5,
+              "penumbra1_record shifts by these");
+
 /* All in one group, so that the linker keeps one copy a module of all or of none. */
 static const char module_text[] =
     "\t.pushsection\t.data.rel.penumbra1,\"awG\",@progbits,__penumbra1_module,comdat\n"
@@ -56,10 +59,12 @@ static const char global_counter_text[] =
     "\tleaq\t__penumbra1_check(%rip), \\to\n"
     "\t.endm\n";
 
-/* The functions' frame:
+/* The functions' frame; that of __penumbra1_sample ends with its return address:
  *
- *     16(%rbp)   the value, of __penumbra1_value
- *      8(%rbp)   where the operation goes on: at its nopl
+ *     32(%rbp)   the record's number in its group, of __penumbra1_value
+ *     24(%rbp)   the value; of __penumbra1_event the record's number
+ *     16(%rbp)   where the operation goes on
+ *      8(%rbp)   where the group's thunk goes on: at its nopl
  *      0(%rbp)   the program's rbp
  *     -8 ... -72 rax, rcx, rdx, rsi, rdi, r8 to r11
  *    -80         flags
@@ -103,11 +108,14 @@ static const char functions_text[] =
     "\t.cfi_def_cfa 7, 8\n"
     "\tret\n"
     "\t.endm\n"
-    /* rsi: the record that the nopl after the call names, 0f 1f 05 rel32 */
-    "\t.macro\tpenumbra1_record\n"
+    /* rsi: the record `number` after that which the thunk's nopl names, 0f 1f 05 rel32 */
+    "\t.macro\tpenumbra1_record number, shift\n"
     "\tmovq\t8(%rbp), %rdx\n"
-    "\tmovslq\t3(%rdx), %rsi\n"
-    "\tleaq\t7(%rdx,%rsi), %rsi\n"
+    "\tmovslq\t3(%rdx), %rcx\n"
+    "\tleaq\t7(%rdx,%rcx), %rdx\n"
+    "\tmovq\t\\number(%rbp), %rsi\n"
+    "\tshlq\t$\\shift, %rsi\n"
+    "\taddq\t%rdx, %rsi\n"
     "\t.endm\n"
     "\tpenumbra1_function __penumbra1_sample\n"
     "\tpenumbra1_enter\n"
@@ -123,7 +131,7 @@ static const char functions_text[] =
     "\tpenumbra1_enter\n"
     "\ttestq\t%rax, %rax\n"
     "\tjz\t1f\n"
-    "\tpenumbra1_record\n"
+    "\tpenumbra1_record 24, 4\n"
     "\tcall\t*8(%rax)\n"
     "1:\tpenumbra1_leave\n"
     "\tpenumbra1_end __penumbra1_event\n"
@@ -131,8 +139,8 @@ static const char functions_text[] =
     "\tpenumbra1_enter\n"
     "\ttestq\t%rax, %rax\n"
     "\tjz\t1f\n"
-    "\tpenumbra1_record\n"
-    "\tmovq\t16(%rbp), %rdx\n"
+    "\tpenumbra1_record 32, 5\n"
+    "\tmovq\t24(%rbp), %rdx\n"
     "\tcall\t*16(%rax)\n"
     "1:\tpenumbra1_leave\n"
     "\tpenumbra1_end __penumbra1_value\n"

@@ -72,6 +72,16 @@ int tables_first_field(int type)
     return types[type].first_field;
 }
 
+int tables_blocks()
+{
+    return (int)blocks.size();
+}
+
+int tables_values()
+{
+    return (int)values.size();
+}
+
 bool tables_are_used()
 {
     return !functions.empty();

@@ -59,6 +59,10 @@ int tables_type_known(unsigned id);
 int tables_type(unsigned id, const type_record &type);
 int tables_first_field(int type);
 
+/* How many there are. */
+int tables_blocks();
+int tables_values();
+
 /* Whether there is a function. */
 bool tables_are_used();
 
