@@ -51,6 +51,10 @@ static bool take_variant(const std::string &value)
         argument.how = VARIANT_NONE;
     else if (value == "exhaustive")
         argument.how = VARIANT_EXHAUSTIVE;
+    else if (value == "entries")
+        argument.how = VARIANT_ENTRIES;
+    else if (value == "back-edges")
+        argument.how = VARIANT_BACK_EDGES;
     else
         return false;
     return true;

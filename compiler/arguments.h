@@ -13,7 +13,9 @@ enum variant {
     VARIANT_FULL,      /* full duplication: checks on entries and back edges */
     VARIANT_PARTIAL,   /* without the blocks that need no copy */
     VARIANT_NONE,      /* no duplication: a check before each operation */
-    VARIANT_EXHAUSTIVE /* every operation, always */
+    VARIANT_EXHAUSTIVE, /* every operation, always */
+    VARIANT_ENTRIES,   /* checks on entries alone, which lead back to where they are */
+    VARIANT_BACK_EDGES /* the same on back edges: what checks cost */
 };
 
 struct arguments {

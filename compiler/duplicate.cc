@@ -119,12 +119,18 @@ static void split_blocks(duplication *d, std::vector<basic_block> *single)
     }
 }
 
+/* Checks without duplicates. */
+static bool checks_alone()
+{
+    return argument.how == VARIANT_ENTRIES || argument.how == VARIANT_BACK_EDGES;
+}
+
 static void choose_copied(duplication *d, const std::vector<basic_block> &single)
 {
     d->is_copied.assign(last_basic_block_for_fn(cfun), false);
     basic_block block;
     FOR_EACH_BB_FN(block, cfun)
-        d->is_copied[block->index] = true;
+        d->is_copied[block->index] = !checks_alone();
     for (basic_block b : single)
         d->is_copied[b->index] = false;
     d->goes_on = d->is_copied;
@@ -174,6 +180,10 @@ static bool flags_live(const duplication &d, const_edge e)
  * also an entry that is counted itself. */
 static bool is_checked(const duplication &d, const_edge e, bool entry)
 {
+    if (checks_alone())
+        return argument.how == VARIANT_ENTRIES
+                   ? entry
+                   : (e->flags & (EDGE_DFS_BACK | EDGE_COMPLEX)) == EDGE_DFS_BACK;
     if (!is_marked(d.is_copied, e->dest))
         return (entry && d.counts_entries) || (layout_is_table(e->src) && edges_leave(e->src));
     return !is_marked(d.goes_on, e->src) || (e->flags & EDGE_DFS_BACK);
@@ -274,6 +284,8 @@ static basic_block slow_path(const duplication &d, const checked_edge &c, basic_
     if (copy)
         layout_place_before(slow, copy);
     event_record event;
+    if (checks_alone())
+        return slow;
     if (c.entry)
         operations_enter(slow, false);
     else if (layout_is_table(c.from) &&

@@ -21,7 +21,7 @@ static const char *instrument()
     const char *reason = suitable_reason();
     if (reason)
         return reason;
-    if (argument.how == VARIANT_FULL || argument.how == VARIANT_PARTIAL)
+    if (argument.how != VARIANT_NONE && argument.how != VARIANT_EXHAUSTIVE)
         return duplicate_function();
     instrument_in_place();
     return NULL;

@@ -32,6 +32,7 @@ FLAGS = {
 }
 VARIANTS = ["full", "partial", "none"]
 WITH_GLOBAL_COUNTER = ["gotos", "memory"]
+WITH_CHECKS_ALONE = ["gotos", "memory"]
 WHAT = "what=calls,fields,values,allocations,edges"
 INTERVALS = ["off", "0", "1", "2", "3", "997"]
 
@@ -109,6 +110,20 @@ def check_property1(text, where):
                 fail(f"{where}: {checks} checks for {entries} entries and {back} back edges")
 
 
+def check_alone(build, native):
+    """Checks without duplicates are on each entry, or on each back edge, and nothing is counted."""
+    for variant in ("entries", "back-edges"):
+        where = f"{build.name} {build.flags} {variant}"
+        program = build.compile("program", [f"variant={variant}", WHAT, "count-checks"])
+        seen, text = build.run(program, [], "3")
+        if seen != native:
+            fail(f"{where}: {seen}, not {native}")
+        figures = re.search(r"checks (\d+) entries (\d+) back_edges (\d+)", text)
+        checks, entries, back = map(int, figures.groups())
+        if events(text) or checks == 0 or checks != (entries if variant == "entries" else back):
+            fail(f"{where}: {checks} checks for {entries} entries and {back} back edges, {len(events(text))} events")
+
+
 def check_report(path, left, where):
     with open(path, encoding="utf-8") as file:
         found = set(re.findall(r": (\S+): left as it is: ", file.read()))
@@ -148,6 +163,8 @@ def check(build, expectations):
     exact = events(text)
     if not exact:
         fail(f"{build.name} {build.flags}: exhaustive instrumentation counts nothing")
+    if build.name in WITH_CHECKS_ALONE:
+        check_alone(build, native)
     more = ["full counter=global"] if build.name in WITH_GLOBAL_COUNTER else []
     for variant in VARIANTS + more:
         counts = check_variant(build, variant, native, expectations)
