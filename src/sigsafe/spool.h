@@ -169,6 +169,12 @@ struct spool_header {
     /* atomic futex word: a runtime adds 1 and, if it may, wakes when a process enters a sandbox,
      * and when the state of a thread there changes (enum spool_outside) */
     uint32_t sandbox_bell;
+    /* atomic; the multiple of the period that new threads begin with (0: 1), and what that is found
+     * from: CPU time of young threads, what samples may cost in it, and what they cost
+     * (runtime/trigger/pace.c) */
+    uint32_t begun_multiple;
+    uint32_t verdicts; /* atomic spool_ref (runtime/trampoline/own_address.c); runtimes */
+    uint64_t young_cpu_ns, young_allowed_ns, young_cost_ns;
     /* spool_shadow.h */
     int64_t load_area;       /* atomic */
     uint64_t load_ns;        /* atomic; CLOCK_MONOTONIC, to which load_area has been added up */

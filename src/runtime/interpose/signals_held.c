@@ -22,7 +22,9 @@ static struct held {
     int64_t owner; /* atomic; FREE; TAKEN: being filled or emptied */
     siginfo_t info;
 } held[HELD_MOST];
-static uint32_t kept; /* atomic: how many; 0 for nearly all programs, and nothing is searched */
+/* atomic: how many there are, and are being kept; 0 for nearly all programs, and nothing is
+ * searched */
+static uint32_t kept;
 
 static int64_t owner_thread(void)
 {
@@ -58,14 +60,15 @@ bool held_keep_as(const siginfo_t *info)
     int64_t owner = held_is_shared_as(info) ? owner_process() : owner_thread();
     if (__atomic_load_n(&kept, __ATOMIC_ACQUIRE) && find_as(owner))
         return true;
+    __atomic_fetch_add(&kept, 1, __ATOMIC_RELAXED);
     for (unsigned i = 0; i < HELD_MOST; i++) {
         if (!claim_as(&held[i], FREE))
             continue;
         held[i].info = *info;
-        __atomic_fetch_add(&kept, 1, __ATOMIC_RELAXED);
         __atomic_store_n(&held[i].owner, owner, __ATOMIC_SEQ_CST);
         return true;
     }
+    __atomic_fetch_sub(&kept, 1, __ATOMIC_RELAXED);
     return false;
 }
 
@@ -144,6 +147,8 @@ void held_forget_thread_as(void)
 
 void held_forget_all_as(void)
 {
+    if (!__atomic_load_n(&kept, __ATOMIC_ACQUIRE))
+        return;
     for (unsigned i = 0; i < HELD_MOST; i++)
         __atomic_store_n(&held[i].owner, FREE, __ATOMIC_RELEASE);
     __atomic_store_n(&kept, 0, __ATOMIC_RELEASE);

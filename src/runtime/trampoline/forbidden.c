@@ -1,5 +1,6 @@
 #include "runtime/trampoline/forbidden.h"
 
+#include "runtime/trampoline/own_address.h"
 #include "runtime/trampoline/trampoline.h"
 #include "guest/image_symbols.h"
 #include "runtime/interpose/alternate.h"
@@ -268,4 +269,5 @@ void forbidden_init(void)
     guest.process->trampoline = rt.config->trampoline ? TRAMPOLINE_ON : TRAMPOLINE_NOT_ASKED;
     if (forbidden_shadow_stack_as())
         trampoline_disable_as(TRAMPOLINE_SHADOW_STACK);
+    own_address_init();
 }

@@ -1,5 +1,6 @@
 #include "runtime/trampoline/own_address.h"
 
+#include "guest/guest.h"
 #include "runtime/trampoline/forbidden.h"
 #include "sigsafe/sample_path.h"
 #include "unwind/cfi.h"
@@ -7,9 +8,26 @@
 
 enum { VERDICTS = 4096, FUNCTION_MAX = 1 << 16 };
 
-/* By hash of the key: the key of a frame or of a function's beginning, and in bit 63 the
- * verdict. */
-static uint64_t verdicts[VERDICTS]; /* atomic */
+/* By hash of the key: the key of a frame or of a function's beginning, and in bit 63 the verdict;
+ * atomic. They lie in the spool, as keys mean the same in all processes of a recording: a forked
+ * child that lives shortly has no time to read its functions once more. NULL: no frame is
+ * marked. */
+static uint64_t *verdicts;
+
+void own_address_init(void)
+{
+    const struct spool *s = &guest.spool;
+    uint32_t *shared = &spool_header(s)->verdicts;
+    spool_ref ref = __atomic_load_n(shared, __ATOMIC_ACQUIRE);
+    if (!ref) {
+        void *made = spool_alloc_as(s, VERDICTS * sizeof *verdicts);
+        spool_ref fresh = made ? spool_ref_of(s, made) : 0;
+        if (!made || __atomic_compare_exchange_n(shared, &ref, fresh, false, __ATOMIC_ACQ_REL,
+                                                 __ATOMIC_ACQUIRE))
+            ref = fresh;
+    }
+    verdicts = spool_at(s, ref, VERDICTS * sizeof *verdicts);
+}
 
 static uint64_t *verdict_of(uint64_t key)
 {
@@ -134,6 +152,8 @@ bool own_address_read_as(const struct unwind_index *index, uint64_t key)
     uint64_t size;
     bool read;
     key &= ~KEY_GUESSED;
+    if (!verdicts)
+        return true;
     if (verdict_get(key, &read))
         return read;
     if (forbidden_look_as(key) != FORBIDDEN_NOT) {

@@ -17,6 +17,8 @@
 
 #include "unwind/unwind.h"
 
+/* In a process that the spool is new to. */
+void own_address_init(void);
 /* Whether the function of the frame `key` may look at its return address: it is one of those that
  * are known to (forbidden.h), or seems to, or that is not known. */
 bool own_address_read_as(const struct unwind_index *index, uint64_t key);

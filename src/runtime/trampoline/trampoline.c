@@ -401,7 +401,8 @@ void trampoline_thread_end(struct rt_thread *t)
 void trampoline_fork_child(struct rt_thread *t)
 {
     trampoline_lift(t);
-    for (uint32_t i = 0; i < TRAMPOLINE_ENTRIES; i++)
+    uint32_t used = __atomic_load_n(&entry_hint, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < used && i < TRAMPOLINE_ENTRIES; i++)
         if (trampoline_data[i].state != ENTRY_FREE && trampoline_data[i].owner != t)
             trampoline_data[i].state = ENTRY_FREE;
 }

@@ -213,6 +213,7 @@ uint64_t account_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
 /* There are as many of them however rare samples are: the window goes on without. */
 void trigger_ticked_as(struct rt_thread *t, uint64_t ticks_at_entry)
 {
+    ticks_discovered_as(t);
     uint64_t cost = cost_credible(t, sys_ticks_as() - ticks_at_entry, 0),
              price = delivery_price(t->account.latency_ns);
     t->record->deliveries++;

@@ -8,7 +8,7 @@
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
-enum { MULTIPLE_MAX = 1 << 20, PREEMPTED_US = 20, SLOW_SAMPLES = 4, FIXED = 3 };
+enum { MULTIPLE_MAX = 1 << 20, PREEMPTED_US = 20, SLOW_SAMPLES = 4, FIXED = 3, LEAST_NS = 100000 };
 
 static bool counts_time(const struct rt_thread *t)
 {
@@ -72,7 +72,7 @@ static uint32_t group_next(struct rt_thread *t, bool pair_ends)
  * still. */
 static uint64_t first_draw(struct rt_thread *t, uint64_t mean)
 {
-    enum { LEAST_NS = 100000, EVENT_LEAST_NS = 10000 /* the kernel's */ };
+    enum { EVENT_LEAST_NS = 10000 /* the kernel's */ };
     uint64_t drawn = 1 + clock_random_as(t) % mean, least = mean < LEAST_NS ? mean : LEAST_NS;
     t->clock.drawn = drawn;
     t->clock.once = !t->other_count && t->clock.trigger == TRIGGER_CPU &&
@@ -102,7 +102,7 @@ uint64_t clock_draw_as(struct rt_thread *t)
     }
     bool second = t->clock.age == RT_NEW;
     t->clock.age = second ? RT_SAMPLED : RT_OLD;
-    if (second && t->clock.multiple == 1) {
+    if (second && t->clock.multiple == t->clock.begun) {
         t->clock.group_left = FIXED;
         return t->clock.period = mean;
     }
@@ -127,10 +127,25 @@ static void window_begin(struct rt_thread *t, uint64_t cpu_ns)
     t->clock.window_switched_ns = t->record->switched_ns;
 }
 
+/* What the first sample stands for, which comes anywhere within it. */
+static uint64_t first_period(const struct rt_thread *t)
+{
+    return t->clock.mean * t->clock.begun;
+}
+
+static void stretched_note(struct rt_thread *t)
+{
+    if (t->clock.multiple > 1 && t->clock.multiple > t->record->stretched)
+        t->record->stretched = t->clock.multiple;
+}
+
 void clock_start_as(struct rt_thread *t)
 {
-    /* Anywhere within a period: one that is not full at the end is not charged. */
-    t->clock.carry = at_ticks(t) && rt.config->randomize ? clock_random_as(t) % t->clock.mean : 0;
+    stretched_note(t);
+    bool drawn = at_ticks(t) && rt.config->randomize;
+    t->clock.least = drawn ? first_period(t) : t->clock.mean;
+    /* the first one is full when the moment drawn has passed */
+    t->clock.carry = drawn ? t->clock.least - t->clock.drawn : 0;
     t->clock.owed = 0;
     t->clock.last_ticks = sys_ticks_as();
     t->clock.base = clock_now_as(t);
@@ -143,7 +158,16 @@ void clock_turn_as(struct rt_thread *t)
     uint64_t now = clock_now_as(t);
     t->clock.owed += t->clock.carry + (now > t->clock.base ? now - t->clock.base : 0);
     t->clock.carry = 0;
+    t->clock.least = t->clock.mean;
     t->clock.base = now;
+    t->clock.age = RT_OLD;
+}
+
+/* In the first period: `base` is where it began, and stays. */
+void clock_turn_first_as(struct rt_thread *t)
+{
+    t->clock.least = first_period(t);
+    t->clock.carry = t->clock.least - t->clock.drawn;
     t->clock.age = RT_OLD;
 }
 
@@ -153,7 +177,7 @@ static void clock_begin(struct rt_thread *t)
     t->clock.trigger = trigger.trigger;
     t->clock.mean = trigger.period;
     t->clock.bound_ppm = trigger.bound_ppm;
-    t->clock.multiple = 1;
+    t->clock.multiple = t->clock.begun = pace_begin_as(t);
     t->clock.group = 0;
     t->clock.mirror = t->clock.once = t->clock.limited = t->clock.spent = false;
 }
@@ -214,7 +238,9 @@ void trigger_outside_as(struct rt_thread *t, uint64_t multiple)
     clock_begin(t);
     t->clock.age = RT_OLD;
     t->clock.multiple = multiple;
+    t->clock.begun = 1;
     t->clock.period = t->clock.mean * multiple;
+    t->clock.least = t->clock.mean;
     t->clock.carry = t->clock.owed = t->clock.base = 0;
     t->clock.last_ticks = sys_ticks_as();
     account_begin_as(t);
@@ -249,9 +275,45 @@ static uint64_t charge_passed(struct rt_thread *t, uint64_t now)
         t->clock.carry += now - t->clock.base;
         t->clock.base = now;
     }
+    if (t->clock.carry < t->clock.least)
+        return 0;
     uint64_t weight = t->clock.carry / t->clock.mean;
     t->clock.carry %= t->clock.mean;
+    t->clock.least = t->clock.mean;
     return weight;
+}
+
+/* What a thread's first sample and those after it stand for, if it has used so much time since it
+ * began, which is more than the moment that was drawn for the first. */
+static uint64_t first_and_more(const struct rt_thread *t, uint64_t passed)
+{
+    uint64_t more = passed > t->clock.drawn ? passed - t->clock.drawn : 0, first = first_period(t);
+    return first + more / first * first;
+}
+
+/* Where only user mode is seen, the first period may have expired in the kernel, again and again:
+ * this signal is of a later time than the one that was drawn. Then what was drawn belongs to no
+ * context, and the next sample comes a period after it. */
+static bool first_unseen(struct rt_thread *t)
+{
+    if (t->clock.age != RT_NEW || !guest.process->exclude_kernel)
+        return false;
+    uint64_t now = clock_now_as(t), passed = now > t->clock.base ? now - t->clock.base : 0;
+    if (passed < 2 * t->clock.period + t->account.latency_ns)
+        return false;
+    uint64_t taken = first_and_more(t, passed), next = taken + t->clock.drawn - passed;
+    if (next < LEAST_NS) {
+        taken += first_period(t);
+        next += first_period(t);
+    }
+    t->clock.owed += taken;
+    t->clock.age = RT_OLD;
+    t->clock.once = t->clock.limited = false;
+    t->clock.period = next;
+    t->clock.base = now;
+    perf_set_period_as(t, next);
+    trigger_go_on_as(t);
+    return true;
 }
 
 static struct trigger_charge charge_ticks(struct rt_thread *t)
@@ -276,8 +338,9 @@ static struct trigger_charge charge_wall(struct rt_thread *t, uint64_t passed_ti
 static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_ticks,
                                         uint64_t ticks_at_entry)
 {
+    bool unseen_first = first_unseen(t);
     struct trigger_charge charge = {t->clock.multiple, owed_take(t)};
-    if (t->clock.spent) {
+    if (t->clock.spent || unseen_first) {
         t->clock.spent = false;
         t->clock.premature = true;
         return (struct trigger_charge){0, charge.unattributed};
@@ -316,26 +379,91 @@ static struct trigger_charge charge_events(struct rt_thread *t)
     return (struct trigger_charge){periods * t->clock.multiple, owed_take(t)};
 }
 
-/* Where only user mode is seen, nothing has expired in the kernel since the period was renewed
- * last. */
+/* The share that triggers may cost, in parts per million. There is always one: a handler that takes
+ * longer than the period must not stop the program altogether. */
+static uint64_t limit_ppm(const struct rt_thread *t)
+{
+    uint64_t ppm = t->clock.bound_ppm;
+    return rt.config->budget_ppm && rt.carrier->trigger_ppm ? rt.carrier->trigger_ppm(ppm) : ppm;
+}
+
+/* What the thread has used since its window began, and what that cost. */
+struct window {
+    uint64_t cpu_ns, cost_ns, switched_ns, deliveries;
+};
+
+static struct window window_of(const struct rt_thread *t, uint64_t cpu_ns)
+{
+    const struct spool_thread *r = t->record;
+    struct window w = {
+        .cpu_ns = cpu_ns > t->clock.window_cpu_ns ? cpu_ns - t->clock.window_cpu_ns : 0,
+        .cost_ns = ticks_to_ns(r->cost_ticks - t->clock.window_cost_ticks) + r->delivered_ns -
+                   t->clock.window_delivered_ns,
+        .switched_ns = r->switched_ns - t->clock.window_switched_ns,
+        .deliveries = r->deliveries - t->clock.window_deliveries,
+    };
+    if (rt.carrier->trigger_ns)
+        w.cost_ns += w.deliveries * rt.carrier->trigger_ns();
+    return w;
+}
+
+/* What samples may cost in so much CPU time. Switches of threads are in it, too, but fewer samples
+ * make none of them cheaper (ticks.c does): half of the budget is for samples in any case. */
+static uint64_t allowed_ns(const struct rt_thread *t, uint64_t cpu_ns, uint64_t switched_ns)
+{
+    uint64_t all = cpu_ns / 1000u * limit_ppm(t) / 1000u;
+    return switched_ns < all / 2 ? all - switched_ns : all / 2;
+}
+
+static void window_pace(const struct rt_thread *t, const struct window *w)
+{
+    if (t->clock.trigger == TRIGGER_CPU)
+        pace_note_as(t, w->cpu_ns, allowed_ns(t, w->cpu_ns, w->switched_ns), w->cost_ns);
+}
+
+/* Doubles or halves the mean period so that what the window cost stays inside the budget. A window
+ * is as long as the period drawn for it; its cost is set against the mean period, or a short draw
+ * would halve the rate of a program that is inside its budget on average. */
+static void budget_look(struct rt_thread *t)
+{
+    uint64_t cpu = thread_cpu_note_as(t);
+    struct window w = window_of(t, cpu);
+    window_pace(t, &w);
+    window_begin(t, cpu);
+    uint64_t mean = w.deliveries * t->clock.mean * t->clock.multiple;
+    bool longer = t->clock.trigger == TRIGGER_CPU && w.cpu_ns < mean;
+    uint64_t allowed = allowed_ns(t, longer ? mean : w.cpu_ns, w.switched_ns);
+    if (w.cost_ns > allowed && t->clock.multiple < MULTIPLE_MAX)
+        t->clock.multiple *= 2;
+    else if (w.cost_ns < allowed / 20 * 9 &&
+             t->clock.multiple > 1) /* twice that still fits, with a margin */
+        t->clock.multiple /= 2;
+    stretched_note(t);
+}
+
+/* At the end of a thread. As many samples as there would have been at the period with which it
+ * began, had that stayed: the first one came anywhere within it, so what is less than a whole one
+ * is in what that one stood for. Where only user mode is seen, those that have expired in the
+ * kernel since the last sample. */
 static uint64_t rest_at(struct rt_thread *t, uint64_t now)
 {
-    bool unseen = guest.process->exclude_kernel;
+    uint64_t passed = now > t->clock.base ? now - t->clock.base : 0;
     if (at_ticks(t)) {
         t->clock.owed += charge_passed(t, now) * t->clock.mean;
-        return owed_take(t);
-    }
-    uint64_t last = unseen ? t->clock.mean * t->clock.multiple : 0;
-    if (t->clock.trigger == TRIGGER_CPU && t->clock.age == RT_NEW && !unseen &&
-        now >= t->clock.base + t->clock.drawn) {
-        t->clock.owed += t->clock.mean * t->clock.multiple; /* it ended before its signal came */
+    } else if (t->clock.trigger == TRIGGER_CPU && t->clock.age == RT_NEW) {
+        if (passed < t->clock.drawn)
+            return owed_take(t);
+        t->clock.owed += first_and_more(t, passed); /* it ended before its signal came */
         t->clock.base = now;
         t->clock.age = RT_OLD;
         t->clock.spent = true;
-    }
-    if ((t->clock.multiple > 1 || unseen) && now > t->clock.base + last) {
-        t->clock.owed += now - t->clock.base - last;
-        t->clock.base = now;
+    } else {
+        uint64_t step = t->clock.multiple > t->clock.begun ? first_period(t)
+                        : guest.process->exclude_kernel    ? t->clock.period
+                                                           : 0;
+        uint64_t whole = step ? passed / step * step : 0;
+        t->clock.owed += whole;
+        t->clock.base += whole;
     }
     return owed_take(t);
 }
@@ -345,8 +473,12 @@ uint64_t trigger_rest_as(struct rt_thread *t)
     if (!trigger_is_armed_as(t) || t->clock.trigger == TRIGGER_WALL || rt_quiet_as())
         return 0;
     uint64_t now = clock_now_as(t);
-    if (t->clock.trigger == TRIGGER_CPU)
+    if (t->clock.trigger == TRIGGER_CPU) {
+        struct window w = window_of(t, now);
+        window_pace(t, &w);
+        window_begin(t, now);
         ticks_lived_as(t, now);
+    }
     return rest_at(t, now);
 }
 
@@ -412,45 +544,6 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
     else
         charge = charge_cpu(t, passed, ticks);
     return charge;
-}
-
-/* The share that triggers may cost, in parts per million. There is always one: a handler that takes
- * longer than the period must not stop the program altogether. */
-static uint64_t limit_ppm(const struct rt_thread *t)
-{
-    uint64_t ppm = t->clock.bound_ppm;
-    return rt.config->budget_ppm && rt.carrier->trigger_ppm ? rt.carrier->trigger_ppm(ppm) : ppm;
-}
-
-/* Doubles or halves the mean period so that what the window cost stays inside the budget. Switches
- * of threads are in it, too, but fewer samples make none of them cheaper (ticks.c does): half of
- * the budget is for samples in any case. A window is as long as the period drawn for it; its cost
- * is set against the mean period, or a short draw would halve the rate of a program that is inside
- * its budget on average. */
-static void budget_look(struct rt_thread *t)
-{
-    const struct spool_thread *r = t->record;
-    uint64_t cpu = thread_cpu_note_as(t);
-    uint64_t cpu_spent = cpu - t->clock.window_cpu_ns;
-    uint64_t deliveries = r->deliveries - t->clock.window_deliveries;
-    uint64_t ours = ticks_to_ns(r->cost_ticks - t->clock.window_cost_ticks) + r->delivered_ns -
-                    t->clock.window_delivered_ns;
-    uint64_t switched = r->switched_ns - t->clock.window_switched_ns;
-    if (rt.carrier->trigger_ns)
-        ours += deliveries * rt.carrier->trigger_ns();
-    uint64_t mean = deliveries * t->clock.mean * t->clock.multiple;
-    if (t->clock.trigger == TRIGGER_CPU && cpu_spent < mean)
-        cpu_spent = mean;
-    window_begin(t, cpu);
-    uint64_t allowed = cpu_spent / 1000u * limit_ppm(t) / 1000u;
-    allowed = switched < allowed / 2 ? allowed - switched : allowed / 2;
-    if (ours > allowed && t->clock.multiple < MULTIPLE_MAX)
-        t->clock.multiple *= 2;
-    else if (ours < allowed / 20 * 9 &&
-             t->clock.multiple > 1) /* twice that still fits, with a margin */
-        t->clock.multiple /= 2;
-    if (t->clock.multiple > 1 && t->clock.multiple > t->record->stretched)
-        t->record->stretched = t->clock.multiple;
 }
 
 static void period_set_as(struct rt_thread *t, uint64_t period)

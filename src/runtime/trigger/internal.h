@@ -41,8 +41,14 @@ uint64_t perf_count_as(const struct rt_thread *t);
 uint64_t clock_now_as(const struct rt_thread *t);
 /* Draws the first period and sets the clock's base. */
 void clock_start_as(struct rt_thread *t);
-/* The clock goes on by another mechanism. */
+/* The clock goes on by another mechanism: at or after the thread's first sample; before it. */
 void clock_turn_as(struct rt_thread *t);
+void clock_turn_first_as(struct rt_thread *t);
+/* The multiple of the period that threads begin with (pace.c): now; a thread has used so much CPU
+ * time since its window began, in which samples were allowed to cost so much, and did. */
+uint64_t pace_begin_as(const struct rt_thread *t);
+void pace_note_as(const struct rt_thread *t, uint64_t cpu_ns, uint64_t allowed_ns,
+                  uint64_t cost_ns);
 /* Threads that nobody knows, where there are no perf events (scan.c): from the first call on; at
  * each sample; when samples end; in a fork child. */
 void scan_begin_as(void);
@@ -76,6 +82,8 @@ uint64_t account_price_as(const struct rt_thread *t);
 /* Threads that switch often (ticks.c): at arming; at each sample, so long after the one before. */
 void ticks_arm_as(struct rt_thread *t);
 void ticks_look_as(struct rt_thread *t, uint64_t passed_ns);
+/* ... and at a tick of discovery, for threads whose samples are rare. */
+void ticks_discovered_as(struct rt_thread *t);
 /* Threads that end soon (ticks.c): a thread whose first period is drawn begins with a timer, and
  * needs no event; it has lived so long when it ends. */
 bool ticks_begin_with_as(struct rt_thread *t);

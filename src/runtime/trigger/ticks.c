@@ -13,10 +13,11 @@
  *
  * Bursts and shadows keep their events: what comes at a tick may come in the middle of one.
  *
- * Each look costs a system call. A thread that has the processor to itself while its event runs
- * down is not looked at. Threads that end soon begin with a timer where they would not live to see
- * their event expire: to make an event and to close it takes longer than they do. Each thread draws
- * when its first period ends, anywhere within a period (clock.c):
+ * Each look costs a system call. It comes at a sample, and at a tick of discovery, since samples
+ * may be rare. A thread that has the processor to itself while its event runs down is not looked
+ * at. Threads that end soon begin with a timer where they would not live to see their event expire:
+ * to make an event and to close it takes longer than they do. Each thread draws when its first
+ * period ends, anywhere within a period (clock.c):
  *
  *     0          BRIEF_NS                                     a period
  *     |── event ──|─────────────── timer ─────────────────────|      if BRIEF_LEAST threads before it ended by BRIEF_NS
@@ -62,10 +63,10 @@ struct rt_switches switches_now_as(void)
     return (struct rt_switches){(uint64_t)usage.ru_nvcsw, (uint64_t)usage.ru_nivcsw};
 }
 
-static void look_begin(struct rt_thread *t, struct rt_switches now)
+static void look_begin(struct rt_thread *t, struct rt_switches now, uint64_t cpu_ns)
 {
     t->switches = now;
-    t->switches_cpu_ns = t->clock.base;
+    t->switches_cpu_ns = cpu_ns;
     t->looks = 0;
 }
 
@@ -73,9 +74,9 @@ void ticks_arm_as(struct rt_thread *t)
 {
     t->calm = t->patience = 0;
     if (t->timer >= 0)
-        look_begin(t, (struct rt_switches){0, 0}); /* it has just begun */
+        look_begin(t, (struct rt_switches){0, 0}, t->clock.base); /* it has just begun */
     if (t->fd >= 0 && t->clock.trigger == TRIGGER_CPU)
-        look_begin(t, switches_now_as());
+        look_begin(t, switches_now_as(), t->clock.base);
 }
 
 /* A thread that the process has begun: not its first one, nor a child on its memory, whose timer
@@ -99,19 +100,22 @@ bool ticks_begin_with_as(struct rt_thread *t)
         timer_open_as(t))
         return false;
     clock_start_as(t);
-    t->clock.carry = t->clock.mean - t->clock.drawn;
     t->clock.age = RT_OLD;
     ticks_arm_as(t);
     trigger_resume_as(t);
     return true;
 }
 
-static void ticks_begin(struct rt_thread *t)
+/* `charged`: at a sample, which has charged what has passed. */
+static void ticks_begin(struct rt_thread *t, bool charged)
 {
     if (t->vfork.is_child || timer_open_as(t)) /* its descriptors are not the process's */
         return;
     perf_close_as(t);
-    clock_turn_as(t);
+    if (t->clock.age == RT_NEW && !charged)
+        clock_turn_first_as(t);
+    else
+        clock_turn_as(t);
     trigger_go_on_as(t);
     perf_discovery_close_as();
     if (!t->patience)
@@ -156,26 +160,44 @@ static bool is_due(struct rt_thread *t, uint64_t passed_ns)
     return passed_ns > t->clock.period + t->clock.period / 8;
 }
 
-void ticks_look_as(struct rt_thread *t, uint64_t passed_ns)
+static bool may_look(const struct rt_thread *t)
 {
-    if (t->clock.trigger != TRIGGER_CPU || guest.process->mechanism != MECHANISM_PERF ||
-        rt.carrier->translates || !is_due(t, passed_ns))
-        return;
+    return t->clock.trigger == TRIGGER_CPU && guest.process->mechanism == MECHANISM_PERF &&
+           !rt.carrier->translates;
+}
+
+static void look(struct rt_thread *t, uint64_t now_cpu_ns, bool charged)
+{
     struct rt_switches now = switches_now_as();
     uint64_t waits = now.waits - t->switches.waits,
              preempted = now.preempted - t->switches.preempted;
     uint64_t seen = waits + preempted / PREEMPTED;
-    uint64_t cpu_ns = t->clock.base > t->switches_cpu_ns ? t->clock.base - t->switches_cpu_ns : 0;
+    uint64_t cpu_ns = now_cpu_ns > t->switches_cpu_ns ? now_cpu_ns - t->switches_cpu_ns : 0;
     if (seen < SEEN_LEAST && cpu_ns < LOOK_NS)
         return;
-    look_begin(t, now);
+    look_begin(t, now, now_cpu_ns);
     if (t->timer < 0) {
         account_switches_as(t, (struct rt_switches){waits, preempted});
         if (seen * often_ns() > cpu_ns)
-            ticks_begin(t);
+            ticks_begin(t, charged);
         return;
     }
     t->calm = 4 * seen * often_ns() < cpu_ns ? t->calm + 1 : 0;
     if (t->calm >= t->patience)
         ticks_end(t);
+}
+
+void ticks_look_as(struct rt_thread *t, uint64_t passed_ns)
+{
+    if (may_look(t) && is_due(t, passed_ns))
+        look(t, t->clock.base, true);
+}
+
+void ticks_discovered_as(struct rt_thread *t)
+{
+    if (rt_quiet_as() || t->fd < 0 || __atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE))
+        return;
+    if (may_look(t))
+        look(t, thread_cpu_ns_as(), false);
+    __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
 }

@@ -44,10 +44,13 @@ struct rt_clock {
     uint64_t base;          /* trigger units at the last sample: where the next period starts */
     uint64_t last_ticks;    /* time stamp counter at the last sample */
     uint64_t passed_ns;     /* of elapsed time between the last two samples */
-    uint64_t carry;         /* units not yet charged: less than one mean period */
+    uint64_t carry;         /* units not yet charged: less than `least` */
+    /* ... at kernel ticks: one mean period, and until the first charge `begun` of them */
+    uint64_t least;
     /* units that passed unseen, for the next sample to charge to no context */
     uint64_t owed;
     uint64_t multiple;      /* mean period now = mean * multiple */
+    uint64_t begun;         /* ... and at the thread's begin (trigger/pace.c) */
     uint64_t slow;          /* samples in a row that seem to have taken half of a period */
     uint32_t group_left;    /* samples until the period is drawn anew */
     uint32_t group;         /* size of the groups of this pair of draws; 0: none was drawn yet */

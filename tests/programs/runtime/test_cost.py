@@ -2,6 +2,7 @@
 import contextlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -94,6 +95,38 @@ def brief():
            f"{r.samples()} samples of {r.report['coverage']}")
 
 
+def users():
+    """Who records: root, and where that differs somebody who may not look into the kernel."""
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="utf-8") as f:
+        differs = os.geteuid() == 0 and int(f.read()) >= 2 and shutil.which("setpriv")
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+    return ((), nobody) if differs else ((),)
+
+
+def shares_of_children(options, count, around, near):
+    """Recorded: each part of the children's work has the time that it takes by construction, as exactly as so many samples
+    tell (`near` standard errors), and all samples together no more than there was."""
+    us = 4000
+    r = Recording([target("children"), str(count), str(us)], options, around=around)
+    error = near / max(1, r.report["effective_samples"]) ** 0.5
+    period = r.report["period"]
+    first, second = (r.total(name) * period / (count * us * 1000) for name in ("first_work", "second_work"))
+    told = f"{options} {around}: {first} and {second} of the work, {r.samples()} samples of {r.report['coverage']}"
+    expect(abs(first - 0.5) < 0.08 + error and abs(second - 0.2) < 0.04 + error, told)
+    expect(r.samples() * period < (1.05 + error) * r.report["coverage"]["cpu_ns"], told)
+    return r
+
+
+def children():
+    """Processes that live for some periods are sampled as their time says, in each part of it; within
+    a budget they begin with as long a period as it takes, and not each anew with the shortest."""
+    for around in users():
+        shares_of_children((), 150, around, 2)
+        count = 400
+        taken = shares_of_children(("--budget", "0.1"), count, around, 3).report["taken"]
+        expect(0 < taken < count / 2, f"{taken} samples of {count} children")
+
+
 def begins():
     """A sample that comes as soon as a thread is armed does not take the switches of the thread before, whose state this
     one has, for its own."""
@@ -140,4 +173,5 @@ def ticks():
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (bound, bounds, crowd, preempted, brief, begins, processes, ticks)})
+    main({f.__name__: f for f in (bound, bounds, crowd, preempted, brief, children, begins, processes,
+                                 ticks)})
