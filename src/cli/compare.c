@@ -79,12 +79,12 @@ static enum compare_by finest(const struct profile *a, const struct profile *b)
 {
     const struct profile_counts *x = observed_code(a), *y = observed_code(b);
     const struct profile_values *v = observed_values(a), *w = observed_values(b);
+    if (has_events(a, TABLE_CALLSITES) && has_events(b, TABLE_CALLSITES))
+        return COMPARE_CALLSITE;
     if (v && w && v->hotlist_count && w->hotlist_count)
         return COMPARE_INSTRUCTION;
     if (has_paths(a) && has_paths(b))
         return COMPARE_ACYCLIC;
-    if (has_events(a, TABLE_CALLSITES) && has_events(b, TABLE_CALLSITES))
-        return COMPARE_CALLSITE;
     if (has_events(a, TABLE_FIELDS) && has_events(b, TABLE_FIELDS))
         return COMPARE_FIELD;
     if (x && y && x->edge_count && y->edge_count)

@@ -73,7 +73,13 @@ static bool has_ranks(const struct profile *p)
 
 static bool needs_table(const struct job *j, struct err *e)
 {
-    const char *what = table_keeper(j->table)->name;
+    const struct tool_about *tool = table_keeper(j->table);
+    const char *what = tool->name;
+    if (tool->carriers == 1u << CARRIER_COMPILED && !table_of(j->v, j->table))
+        return err_set(e, ERR_USAGE,
+                       "this profile has no %s; penumbra cc compiles that into a program, and "
+                       "record --carrier compiled observes it",
+                       what);
     return table_of(j->v, j->table) ||
            err_set(
                e, ERR_USAGE,

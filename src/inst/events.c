@@ -144,6 +144,17 @@ static struct inst_thread *counting_as(const struct penumbra_inst_module *m, uin
     return t;
 }
 
+/* One time more; false: there is no room for its row. */
+static bool row_add_as(struct inst_thread *t, uint32_t id, uint32_t weight)
+{
+    struct spool_inst_row *row = rows_at_as(&t->rows, id);
+    if (row)
+        inst_row_add_as(row, t->burst, weight);
+    else
+        __asm__("addq %1, %0" : "+m"(t->counted->rows.missed) : "r"((uint64_t)weight) : "cc");
+    return row;
+}
+
 void inst_event_as(struct penumbra_inst_module *m, const struct penumbra_inst_block *block)
 {
     uint32_t weight;
@@ -152,14 +163,54 @@ void inst_event_as(struct penumbra_inst_module *m, const struct penumbra_inst_bl
     if (!weight)
         return;
     uint32_t id = own->first + (uint32_t)(block - m->blocks);
-    struct spool_inst_row *row = rows_at_as(&t->rows, id);
-    if (!row) {
-        __asm__("addq %1, %0" : "+m"(t->counted->rows.missed) : "r"((uint64_t)weight) : "cc");
+    if (row_add_as(t, id, weight) && t->pairing)
+        met_as(t, id);
+}
+
+/* ---- values ---- */
+
+/* Of as many bytes as it has. */
+static uint64_t whole_as(const struct penumbra_inst_value *value, uint64_t of)
+{
+    unsigned above = value->bytes && value->bytes < sizeof of ? 64 - 8u * value->bytes : 0;
+    uint64_t moved = of << above;
+    return value->is_signed ? (uint64_t)((int64_t)moved >> above) : moved >> above;
+}
+
+/* While busy. */
+static void bytes_add_as(struct inst_thread *t, struct spool_inst_value *v, uint32_t weight,
+                         uint64_t bytes)
+{
+    uint64_t more, sum, product;
+    if (v->burst != t->burst)
+        v->in_burst = 0;
+    v->burst = t->burst;
+    if (__builtin_mul_overflow(bytes, weight, &more) ||
+        __builtin_add_overflow(v->bytes, more, &v->bytes)) {
+        v->bytes = UINT64_MAX;
         return;
     }
-    inst_row_add_as(row, t->burst, weight);
-    if (t->pairing)
-        met_as(t, id);
+    sum = v->in_burst + more;
+    if (__builtin_mul_overflow(more, v->in_burst + sum, &product) ||
+        __builtin_add_overflow(v->squares, product, &v->squares))
+        v->squares = UINT64_MAX;
+    v->in_burst = sum;
+}
+
+/* While busy. */
+static void value_keep_as(struct inst_thread *t, struct spool_inst_value *v, uint64_t of)
+{
+    struct hotlist *list = &v->list;
+    list->observed++;
+    if (hotlist_is_kept(list, &t->draws))
+        hotlist_add_kept(list, (struct hotlist_value){.bits = of}, 1, true, &t->draws);
+}
+
+/* A call edge, too. While busy. */
+static bool target_add_as(struct inst_thread *t, uint32_t id, uint32_t weight, uint64_t of)
+{
+    uint64_t w = weight;
+    return pair_add_as(t, INST_TARGET | id, key_of_as(of), w, w * w);
 }
 
 void inst_value_as(struct penumbra_inst_module *m, const struct penumbra_inst_value *value,
@@ -168,12 +219,21 @@ void inst_value_as(struct penumbra_inst_module *m, const struct penumbra_inst_va
     uint32_t weight;
     struct inst_thread *t = counting_as(m, &weight);
     const struct inst_module *own = m->data;
-    if (!weight || value->kind != PENUMBRA_INST_TARGET)
+    if (!weight)
         return;
-    uint64_t id = own->values + (uint32_t)(value - m->values), w = weight, key = key_of_as(of);
-    bool mine = busy_begin_as(t);
-    if (!mine || !pair_add_as(t, INST_TARGET | id, key, w, w * w))
-        __asm__("addq %1, %0" : "+m"(t->counted->targets_missed) : "r"(w) : "cc");
+    uint32_t id = own->values + (uint32_t)(value - m->values);
+    bool mine = row_add_as(t, id, weight) && busy_begin_as(t);
+    struct spool_inst_value *v = mine ? rows_at_as(&t->values, id) : NULL;
+    bool target = value->kind == PENUMBRA_INST_TARGET;
+    uint64_t whole = whole_as(value, of);
+    if (target && (!mine || !target_add_as(t, id, weight, of)))
+        __asm__("addq %1, %0" : "+m"(t->counted->targets_missed) : "r"((uint64_t)weight) : "cc");
+    if (v)
+        value_keep_as(t, v, whole);
+    else
+        __asm__("addq %1, %0" : "+m"(t->counted->values_missed) : "r"((uint64_t)weight) : "cc");
+    if (v && value->kind == PENUMBRA_INST_ALLOC)
+        bytes_add_as(t, v, weight, whole);
     if (mine)
         busy_end_as(t);
 }

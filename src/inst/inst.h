@@ -3,7 +3,7 @@
  *
  *      register.c   modules come: the first one opens the spool; tables are copied into it
  *      burst.c      is this sample to be counted? when is the next one due?
- *      events.c     blocks and targets of calls ─> rows and pairs of the thread
+ *      events.c     blocks and values ─> rows, hotlists and pairs of the thread
  *      thread.c     a thread's record, rows and pairs
  *
  * In a process that is not recorded, or by another carrier, modules are never told of it: they stay
@@ -57,7 +57,8 @@ struct inst_thread {
     struct inst_met met[INST_MET];
     uint32_t busy; /* 1: it is at work on `met` or `pairs`: handlers keep off, and count misses */
     uint32_t drawn[INST_MODULES]; /* by module: the interval when its counter was set; 0: never */
-    struct rows_store rows;
+    struct hotlist_random draws; /* of values that are kept */
+    struct rows_store rows, values;
 };
 
 /* The calling thread's. NULL: it has none, as there was no room, it has ended, or it is just being

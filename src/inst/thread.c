@@ -39,6 +39,14 @@ static uint64_t seed_as(void)
     return random ? random : 1;
 }
 
+static void store_begin(struct rows_store *s, struct spool_rows *record, struct rows_layout layout)
+{
+    s->spool = &guest.spool;
+    s->record = record;
+    s->counts = inst.counts;
+    s->layout = layout;
+}
+
 static bool records_make_as(struct inst_thread *t)
 {
     struct spool_inst_thread *c = spool_alloc_as(&guest.spool, sizeof *c);
@@ -47,10 +55,9 @@ static bool records_make_as(struct inst_thread *t)
         return false;
     c->rows.tid = t->record->tid;
     t->counted = c;
-    t->rows.spool = &guest.spool;
-    t->rows.record = &c->rows;
-    t->rows.counts = inst.counts;
-    t->rows.layout = INST_LAYOUT;
+    store_begin(&t->rows, &c->rows, INST_LAYOUT);
+    store_begin(&t->values, &c->values, INST_VALUE_LAYOUT);
+    hotlist_random_seed(&t->draws, t->random);
     spool_push_as(&guest.spool, &inst.counts->tables[TABLE_FIELDS], c);
     return true;
 }

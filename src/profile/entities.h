@@ -42,7 +42,9 @@ struct profile;
     X(ENTITY_TYPE, "type", "[type]", "the file; at: its line, number: its bytes")                  \
     X(ENTITY_SITE, "call site", "[call site]",                                                     \
       "the file; at: its line, number: of several there; the name is the caller's")                \
-    X(ENTITY_CALLEE, "callee", "[callee]", "empty")
+    X(ENTITY_CALLEE, "callee", "[callee]", "empty")                                                \
+    X(ENTITY_VALUE, "value", "[value]",                                                            \
+      "the file; at: its line, number: of several there; the name is FUNCTION: NAME or FUNCTION")
 
 #define ENTITY_ENUMERATOR(id, name, place, what) id,
 enum entity_kind { ENTITY_KINDS(ENTITY_ENUMERATOR) ENTITY_KIND_COUNT };

@@ -80,7 +80,7 @@ static int compare_events(const void *a, const void *b)
 
 static void add(struct profile_event *to, const struct profile_event *from)
 {
-    if (to->kind >= EVENT_MEMBER) /* it says the same */
+    if (to->kind == EVENT_MEMBER || to->kind == EVENT_TYPE) /* it says the same */
         return;
     to->samples = add_saturated(to->samples, from->samples);
     to->weight = add_saturated(to->weight, from->weight);

@@ -1,4 +1,5 @@
-/* What compiled-in instrumentation has observed: the tables of the tools `fields` and `callsites`.
+/* What compiled-in instrumentation has observed: the tables of the tools `fields`,
+ * `callsites`, `named` and `allocations`.
  *
  *      kind            place                       to                      sums
  *      EVENT_CALL      call site (entity)          callee (entity), or its code
@@ -9,6 +10,9 @@
  *      EVENT_SHARED    field, written by a thread  one of its cache line, used by another
  *      EVENT_MEMBER    field                       its own type (entity)    see struct event_member
  *      EVENT_TYPE      type (entity)               -                        none
+ *      EVENT_VALUE     value (entity)              -                        what it was: hotlists
+ *      EVENT_ALLOCATED call site                   type, or callee          how often
+ *      EVENT_BYTES     call site                   type, or callee          bytes asked for
  *
  * The weight estimates how often it happened; samples are how often it was seen. Squares are sums
  * over bursts of the square of what each added to the weight: what the weight's variance is
@@ -27,7 +31,7 @@
 
 enum event_kind {
     EVENT_CALL, EVENT_INLINED, EVENT_READ, EVENT_WRITE, EVENT_PAIR, EVENT_SHARED,
-    EVENT_MEMBER, EVENT_TYPE, EVENT_KIND_COUNT
+    EVENT_MEMBER, EVENT_TYPE, EVENT_VALUE, EVENT_ALLOCATED, EVENT_BYTES, EVENT_KIND_COUNT
 };
 
 /* image, process: as in struct profile_block; of an entity PROFILE_IMAGE_NONE and 0. */
@@ -60,7 +64,7 @@ struct profile_events *profile_events_of(struct profile *p, uint32_t table);
 /* False without memory. */
 bool profile_events_add(struct profile_events *t, const struct profile_event *event);
 
-/* The members of struct profile_table that both have. */
+/* The members of struct profile_table that all have. */
 void events_free(void *table);
 bool events_sampled(const void *table);
 bool events_site(void *table, uint32_t at, struct profile_site *out);
@@ -73,7 +77,7 @@ bool events_check(const struct profile *p, uint32_t table, struct err *e);
 void events_put(struct buf *b, const struct encoder *x, uint32_t table);
 void events_get(struct decoder *d, struct cursor *c, uint32_t table);
 
-/* Adds what one process has counted to both tables (sigsafe/spool_inst.h). False without memory. */
+/* Adds what one process has counted to all tables (sigsafe/spool_inst.h). False without memory. */
 bool spool_inst_read(struct counts_process *q);
 
 #endif

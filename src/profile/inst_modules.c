@@ -206,17 +206,32 @@ bool inst_event(const struct inst_module_view *m, uint32_t block, uint32_t numbe
     return out->callee || (e.kind != PENUMBRA_INST_CALL && e.kind != PENUMBRA_INST_INLINED);
 }
 
-bool inst_target(const struct inst_module_view *m, uint32_t value, struct inst_event_view *out)
+bool inst_value(const struct inst_module_view *m, uint32_t value, struct inst_value_view *out)
 {
     struct penumbra_inst_value v;
     uint32_t function;
-    if (!record_get(m, INST_VALUES, value, &v) || v.kind != PENUMBRA_INST_TARGET ||
+    if (!record_get(m, INST_VALUES, value, &v) ||
         !follow_record(m, INST_VALUES, value, offsetof(struct penumbra_inst_value, function),
                        v.function, INST_FUNCTIONS, &function))
         return false;
-    *out = (struct inst_event_view){.line = v.line, .site = v.index};
+    *out = (struct inst_value_view){.kind = v.kind, .line = v.line, .index = v.index};
+    out->name = STRING_OF(m, INST_VALUES, value, v, name);
+    out->name = out->name ? out->name : "";
     out->caller = STRING_OF(m, INST_VALUES, value, v, caller);
+    if (!follow_record(m, INST_VALUES, value, offsetof(struct penumbra_inst_value, type), v.type,
+                       INST_TYPES, &out->type))
+        out->type = UINT32_MAX;
     return place_of(m, function, &out->caller, &out->file);
+}
+
+bool inst_target(const struct inst_module_view *m, uint32_t value, struct inst_event_view *out)
+{
+    struct inst_value_view v;
+    if (!inst_value(m, value, &v) || v.kind != PENUMBRA_INST_TARGET)
+        return false;
+    *out = (struct inst_event_view){.line = v.line, .site = v.index, .caller = v.caller,
+                                    .file = v.file};
+    return true;
 }
 
 /* ---- types ---- */
@@ -241,6 +256,12 @@ static uint64_t type_entity(struct inst_module_view *m, struct entity_batch *b, 
     if (!m->type[type])
         m->type[type] = entity_make(b, ENTITY_TYPE, *name, file ? file : "", t.line, t.size);
     return m->type[type];
+}
+
+uint64_t inst_type(struct inst_module_view *m, struct entity_batch *b, uint32_t type)
+{
+    const char *name;
+    return type_entity(m, b, type, &name);
 }
 
 uint64_t inst_field(struct inst_module_view *m, struct entity_batch *b, uint32_t field,

@@ -60,6 +60,18 @@ bool inst_event(const struct inst_module_view *m, uint32_t block, uint32_t numbe
 /* The site of a target of calls. False: it is none, or damaged. */
 bool inst_target(const struct inst_module_view *m, uint32_t value, struct inst_event_view *out);
 
+/* A value, of whatever kind. */
+struct inst_value_view {
+    uint32_t kind;                      /* enum penumbra_inst_value_kind */
+    const char *name, *caller, *file;   /* name: "" for none */
+    uint32_t line, index;
+    uint32_t type;                      /* its number; UINT32_MAX: none */
+};
+/* False: it is damaged. */
+bool inst_value(const struct inst_module_view *m, uint32_t value, struct inst_value_view *out);
+/* A type's entity; 0: it is damaged, or there is no memory. */
+uint64_t inst_type(struct inst_module_view *m, struct entity_batch *b, uint32_t type);
+
 /* The field's entity, made when it is asked for first; then *news is its type's number, whose
  * entities have been made, else UINT32_MAX. 0: it is damaged, or there is no memory. */
 uint64_t inst_field(struct inst_module_view *m, struct entity_batch *b, uint32_t field,

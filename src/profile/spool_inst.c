@@ -1,11 +1,10 @@
-#include "profile/events.h"
+#include "profile/spool_inst.h"
 
 #include <stdlib.h>
 
 #include "base/saturate.h"
 #include "penumbra/inst.h"
 #include "profile/inst_modules.h"
-#include "profile/spool_rows.h"
 #include "sigsafe/key.h"
 #include "sigsafe/tools.h"
 
@@ -330,27 +329,27 @@ static void blocks_put(struct reading *r)
 
 /* ---- the process ---- */
 
-/* A thread's rows and pairs; NULL where there is no memory. */
-struct thread_view {
-    struct spool_rows_table *rows;
-    const struct spool_inst_pair *pairs;
-};
-
 static bool threads_view(struct counts_process *q, const struct record_list *list,
-                         struct thread_view *threads, struct profile_events *totals)
+                         struct inst_thread_view *threads, struct profile_events *totals)
 {
     struct spool_view *v = q->r->view;
     for (uint32_t i = 0; i < list->count; i++) {
         const struct spool_inst_thread *t = list->records[i];
+        struct inst_thread_view *to = &threads[i];
         spool_ref ref = __atomic_load_n(&t->pairs, __ATOMIC_ACQUIRE);
         uint64_t missed = add_saturated(spool_view_count(v, &t->pairs_missed),
                                         spool_view_count(v, &t->targets_missed));
-        threads[i].rows = calloc(1, sizeof *threads[i].rows);
-        if (!threads[i].rows || !spool_rows_find(v, &t->rows, INST_LAYOUT, &q->r->table_bytes,
-                                                 threads[i].rows, &totals->missed))
+        to->rows = calloc(1, sizeof *to->rows);
+        to->values = calloc(1, sizeof *to->values);
+        if (!to->rows || !to->values ||
+            !spool_rows_find(v, &t->rows, INST_LAYOUT, &q->r->table_bytes, to->rows,
+                             &totals->missed) ||
+            !spool_rows_find(v, &t->values, INST_VALUE_LAYOUT, &q->r->table_bytes, to->values,
+                             &totals->missed))
             return false;
-        threads[i].pairs =
+        to->pairs =
             ref ? spool_view_visit(v, ref, INST_PAIRS * sizeof(struct spool_inst_pair)) : NULL;
+        to->values_missed = spool_view_count(v, &t->values_missed);
         totals->missed = add_saturated(totals->missed, missed);
         totals->bursts = add_saturated(totals->bursts, spool_view_count(v, &t->bursts));
         uint32_t most = t->most;
@@ -404,7 +403,7 @@ static void pairs_read(struct reading *readings, const struct spool_inst_pair *p
     }
 }
 
-static bool threads_read(struct counts_process *q, const struct thread_view *threads,
+static bool threads_read(struct counts_process *q, const struct inst_thread_view *threads,
                          uint32_t count, struct profile_events *fields,
                          struct profile_events *calls)
 {
@@ -424,6 +423,29 @@ static bool threads_read(struct counts_process *q, const struct thread_view *thr
     return readings_close(list, modules);
 }
 
+/* What is said of all tables alike. */
+static void totals_copy(struct profile *p, const struct profile_events *from)
+{
+    static const uint32_t others[] = {TABLE_CALLSITES, TABLE_NAMED, TABLE_ALLOCATIONS};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct profile_events *to = observed_table(p, others[i]);
+        if (!to)
+            continue;
+        to->most = from->most;
+        to->bursts = from->bursts;
+        to->missed = from->missed;
+    }
+}
+
+static void threads_free(struct inst_thread_view *threads, uint32_t count)
+{
+    for (uint32_t i = 0; threads && i < count; i++) {
+        free(threads[i].rows);
+        free(threads[i].values);
+    }
+    free(threads);
+}
+
 bool spool_inst_read(struct counts_process *q)
 {
     struct spool_view *v = q->r->view;
@@ -437,18 +459,14 @@ bool spool_inst_read(struct counts_process *q)
     bool ok = fields && calls && q->r->modules &&
               spool_view_list(v, &q->record->tables[TABLE_FIELDS], sizeof(struct spool_inst_thread),
                               &list);
-    struct thread_view *threads = ok ? calloc((size_t)list.count + 1, sizeof *threads) : NULL;
+    struct inst_thread_view *threads = ok ? calloc((size_t)list.count + 1, sizeof *threads) : NULL;
     ok = threads && threads_view(q, &list, threads, fields);
     ok = ok && threads_read(q, threads, list.count, fields, calls) &&
+         spool_inst_values(q, threads, list.count) &&
          entity_batch_merge(&q->r->modules->entities, q->profile);
-    for (uint32_t i = 0; threads && i < list.count; i++)
-        free(threads[i].rows);
-    free(threads);
+    threads_free(threads, list.count);
     free(list.records);
-    if (ok) {
-        calls->most = fields->most;
-        calls->bursts = fields->bursts;
-        calls->missed = fields->missed;
-    }
+    if (ok)
+        totals_copy(q->profile, fields);
     return ok;
 }

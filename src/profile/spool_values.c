@@ -164,12 +164,30 @@ bool spool_values_add(struct spool_view *v, struct profile_values *to,
     return true;
 }
 
+struct kind_row {
+    const char *name;
+    uint32_t format, role;
+};
+
+/* Without a module. NULL without memory. */
+static struct profile_values *values_of_kinds(const struct kind_row *rows, unsigned count)
+{
+    struct profile_values *values = profile_values_new("");
+    for (unsigned i = 0; values && i < count; i++) {
+        struct profile_value_kind *kind = profile_values_add_kind(values, rows[i].name);
+        if (!kind) {
+            profile_values_free(values);
+            return NULL;
+        }
+        kind->format = rows[i].format;
+        kind->role = rows[i].role;
+    }
+    return values;
+}
+
 struct profile_values *spool_values_of_results(void)
 {
-    static const struct {
-        const char *name;
-        uint32_t format, role;
-    } kinds[RESULTS_KINDS] = {
+    static const struct kind_row kinds[RESULTS_KINDS] = {
         [RESULTS_PLAIN] = {"result", PENUMBRA_SHOW_GUESS, PENUMBRA_ROLE_RESULT},
         [RESULTS_FLOAT] = {"result float", PENUMBRA_SHOW_FLOAT, PENUMBRA_ROLE_RESULT},
         [RESULTS_DOUBLE] = {"result double", PENUMBRA_SHOW_DOUBLE, PENUMBRA_ROLE_RESULT},
@@ -177,17 +195,34 @@ struct profile_values *spool_values_of_results(void)
         [RESULTS_DIVISOR] = {"divisor", PENUMBRA_SHOW_GUESS, PENUMBRA_ROLE_DIVISOR},
         [RESULTS_COUNT] = {"shift count", PENUMBRA_SHOW_DECIMAL, PENUMBRA_ROLE_SHIFT},
     };
-    struct profile_values *values = profile_values_new("");
-    for (unsigned i = 0; values && i < RESULTS_KINDS; i++) {
-        struct profile_value_kind *kind = profile_values_add_kind(values, kinds[i].name);
-        if (!kind) {
-            profile_values_free(values);
-            return NULL;
+    return values_of_kinds(kinds, RESULTS_KINDS);
+}
+
+struct profile_values *spool_values_of_named(void)
+{
+    static const struct kind_row kinds[NAMED_KINDS] = {
+        [NAMED_TARGET] = {"target", PENUMBRA_SHOW_CODE, PENUMBRA_ROLE_TARGET},
+        [NAMED_ARGUMENT] = {"argument", PENUMBRA_SHOW_GUESS, PENUMBRA_ROLE_ARGUMENT},
+        [NAMED_DIVISOR] = {"divisor", PENUMBRA_SHOW_SIGNED, PENUMBRA_ROLE_DIVISOR},
+        [NAMED_LENGTH] = {"length", PENUMBRA_SHOW_DECIMAL, PENUMBRA_ROLE_ARGUMENT},
+        [NAMED_TRIPS] = {"trips", PENUMBRA_SHOW_DECIMAL, PENUMBRA_ROLE_OTHER},
+        [NAMED_SIZE] = {"allocation", PENUMBRA_SHOW_DECIMAL, PENUMBRA_ROLE_OTHER},
+    };
+    return values_of_kinds(kinds, NAMED_KINDS);
+}
+
+void spool_values_name_addresses(const struct profile_process *p, struct hotlist *list)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        for (uint32_t k = 0; k < p->map_count; k++) {
+            const struct profile_map *m = &p->maps[k];
+            struct hotlist_entry *e = &list->entries[i];
+            if (e->space || !m->bias || e->bits < m->lo || e->bits >= m->hi ||
+                m->image >= PROFILE_IMAGE_PSEUDO)
+                continue;
+            e->bits -= m->bias;
+            e->space = HOTLIST_IMAGE + m->image;
         }
-        kind->format = kinds[i].format;
-        kind->role = kinds[i].role;
-    }
-    return values;
 }
 
 static bool get_hotlist(struct spool_view *v, const struct spool_value_processes *processes,

@@ -107,6 +107,15 @@ enum { RESULTS_PLAIN, RESULTS_FLOAT, RESULTS_DOUBLE, RESULTS_SECOND, RESULTS_DIV
        RESULTS_KINDS };
 struct profile_values *spool_values_of_results(void);
 
+/* The same of values with names, in the order of enum penumbra_inst_value_kind. */
+enum { NAMED_TARGET, NAMED_ARGUMENT, NAMED_DIVISOR, NAMED_LENGTH, NAMED_TRIPS, NAMED_SIZE,
+       NAMED_KINDS };
+struct profile_values *spool_values_of_named(void);
+
+/* A number that lies in a mapped image, not at its link-time address, becomes one of the image, as
+ * in hotlists that a module fills: it means the same in another process. */
+void spool_values_name_addresses(const struct profile_process *p, struct hotlist *list);
+
 /* From session numbers to indices: index_of[number], UINT32_MAX: there is no such image. Hotlists
  * of images that there are not are damage. Settles. */
 bool spool_values_resolve(struct spool_view *v, struct profile_values *values,

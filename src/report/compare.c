@@ -37,7 +37,7 @@ const char *compare_by_name(unsigned by)
 {
     static const char *const names[COMPARE_KINDS] = {"function", "path", "call", "block",
                                                      "edge", "acyclic", "instruction", "result",
-                                                     "callsite", "field"};
+                                                     "callsite", "field", "named", "allocation"};
     return by < COMPARE_KINDS ? names[by] : NULL;
 }
 
@@ -333,13 +333,16 @@ static void add_results(struct items *items, const struct identities *ids, const
 
 static uint32_t events_table(enum compare_by by)
 {
-    return by == COMPARE_FIELD ? (uint32_t)TABLE_FIELDS : (uint32_t)TABLE_CALLSITES;
+    return by == COMPARE_FIELD        ? (uint32_t)TABLE_FIELDS
+           : by == COMPARE_ALLOCATION ? (uint32_t)TABLE_ALLOCATIONS
+                                      : (uint32_t)TABLE_CALLSITES;
 }
 
 static bool is_compared(const struct profile_event *e, enum compare_by by)
 {
-    bool is = by == COMPARE_FIELD ? e->kind == EVENT_READ || e->kind == EVENT_WRITE
-                                  : e->kind == EVENT_CALL || e->kind == EVENT_INLINED;
+    bool is = by == COMPARE_FIELD        ? e->kind == EVENT_READ || e->kind == EVENT_WRITE
+              : by == COMPARE_ALLOCATION ? e->kind == EVENT_BYTES
+                                         : e->kind == EVENT_CALL || e->kind == EVENT_INLINED;
     return is && e->weight;
 }
 
@@ -354,6 +357,30 @@ static void add_events(struct items *items, const struct identities *ids, const 
             add_item(items, (struct item){.a = e->offset, .b = image << 8 | e->kind, .c = e->to},
                      side, (double)e->weight);
     }
+}
+
+/* Each value of each hotlist that has a name, by how often it was observed. */
+static void add_named(struct items *items, const struct identities *ids, const struct view *v,
+                      unsigned side)
+{
+    const struct profile_values *values = observed_values(v->profile);
+    for (uint32_t i = 0; values && i < values->hotlist_count; i++) {
+        const struct profile_hotlist *h = &values->hotlists[i];
+        for (uint32_t k = 0; entity_is(h->offset) && k < h->list->count; k++) {
+            const struct hotlist_entry *e = &h->list->entries[k];
+            uint64_t space = e->space < HOTLIST_IMAGE
+                                 ? e->space
+                                 : HOTLIST_IMAGE + image_id(ids, side, e->space - HOTLIST_IMAGE);
+            add_item(items, (struct item){.a = h->offset, .b = space, .c = e->bits}, side,
+                     hotlist_share(h->list, e) * (double)h->list->observed);
+        }
+    }
+}
+
+static bool has_named(const struct view *v)
+{
+    const struct profile_events *t = observed_table(v->profile, TABLE_NAMED);
+    return t && t->count;
 }
 
 static bool has_events(const struct view *v, enum compare_by by)
@@ -399,6 +426,8 @@ static bool collect(struct items *items, const struct identities *ids,
         case COMPARE_ACYCLIC: add_acyclic(items, ids, views[side], side); break;
         case COMPARE_INSTRUCTION: add_instructions(items, ids, views[side], side); break;
         case COMPARE_RESULT: add_results(items, ids, views[side], side); break;
+        case COMPARE_NAMED: add_named(items, ids, views[side], side); break;
+        case COMPARE_ALLOCATION:
         case COMPARE_CALLSITE:
         case COMPARE_FIELD: add_events(items, ids, views[side], side, by); break;
         default: add_functions(items, ids, views[side], side); break;
@@ -480,8 +509,10 @@ static bool has_kind(const struct view *v, enum compare_by by)
            : by == COMPARE_INSTRUCTION
                ? values && values->hotlist_count
            : by == COMPARE_RESULT ? has_results(observed_values(v->profile))
-           : by == COMPARE_CALLSITE || by == COMPARE_FIELD ? has_events(v, by)
-                                                           : v->samples > 0;
+           : by == COMPARE_NAMED  ? has_named(v)
+           : by == COMPARE_CALLSITE || by == COMPARE_FIELD || by == COMPARE_ALLOCATION
+               ? has_events(v, by)
+               : v->samples > 0;
 }
 
 static bool check_kind(const struct view *v, const char *which, enum compare_by by, struct err *e)
@@ -494,6 +525,8 @@ static bool check_kind(const struct view *v, const char *which, enum compare_by 
         [COMPARE_INSTRUCTION] = "s; record --tool values observes them",
         [COMPARE_CALLSITE] = "s; record --carrier compiled counts them",
         [COMPARE_FIELD] = "s; record --carrier compiled counts them",
+        [COMPARE_NAMED] = " value; record --carrier compiled counts them",
+        [COMPARE_ALLOCATION] = "s; record --carrier compiled counts them",
         [COMPARE_RESULT] = "s; record --tool results observes all of them, --tool values some",
     };
     if (has_kind(v, by))

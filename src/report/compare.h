@@ -25,6 +25,8 @@ enum compare_by {
     COMPARE_RESULT, /* instructions with a result that was observed in the perfect profile */
     COMPARE_CALLSITE, /* call sites and callees, of compiled-in instrumentation */
     COMPARE_FIELD,    /* reads and writes of fields, likewise */
+    COMPARE_NAMED,    /* values with names, and what they were, likewise */
+    COMPARE_ALLOCATION, /* bytes by site and type, likewise */
     COMPARE_KINDS
 };
 

@@ -51,11 +51,37 @@ struct code *value_code(struct value_reader *r, uint32_t image)
     return r->codes[image];
 }
 
+/* NULL: the place is none. */
+const struct profile_entity *value_entity(struct value_reader *r, uint32_t image, uint64_t offset)
+{
+    return image == PROFILE_IMAGE_NONE && entity_is(offset)
+               ? profile_entity_find(r->view->profile, offset)
+               : NULL;
+}
+
+static const char value_separator[] = ": ";
+
+const char *value_entity_name(const struct profile_entity *entity)
+{
+    const char *at = strstr(entity->name, value_separator);
+    return at ? at + strlen(value_separator) : "";
+}
+
+void value_entity_function(const struct profile_entity *entity, char *out, size_t size)
+{
+    const char *end = strstr(entity->name, value_separator);
+    size_t length = end ? (size_t)(end - entity->name) : strlen(entity->name);
+    snprintf(out, size, "%.*s", (int)(length < size ? length : size), entity->name);
+}
+
 void value_place(struct value_reader *r, uint32_t image, uint64_t offset, char *out, size_t size)
 {
     struct code_function f;
     struct code *code = value_code(r, image);
-    if (code && code_function(code, offset, &f) && f.name[0])
+    const struct profile_entity *entity = value_entity(r, image, offset);
+    if (entity)
+        snprintf(out, size, "%s", entity->name);
+    else if (code && code_function(code, offset, &f) && f.name[0])
         snprintf(out, size, offset == f.start ? "%.200s" : "%.200s+0x%" PRIx64, f.name,
                  offset - f.start);
     else if (image < r->view->profile->image_count)
@@ -69,6 +95,11 @@ void value_function(struct value_reader *r, uint32_t image, uint64_t offset, cha
 {
     struct code_function f;
     struct code *code = value_code(r, image);
+    const struct profile_entity *entity = value_entity(r, image, offset);
+    if (entity) {
+        value_entity_function(entity, out, size);
+        return;
+    }
     snprintf(out, size, "%.240s", code && code_function(code, offset, &f) ? f.name : "");
 }
 
@@ -88,7 +119,13 @@ void value_line(struct value_reader *r, uint32_t image, uint64_t offset, char *o
     const char *file, *directory;
     uint32_t line;
     struct code *code = value_code(r, image);
+    const struct profile_entity *entity = value_entity(r, image, offset);
     out[0] = 0;
+    if (entity) {
+        const char *after = strrchr(entity->scope, '/');
+        snprintf(out, size, "%.200s:%" PRIu64, after ? after + 1 : entity->scope, entity->at);
+        return;
+    }
     if (!code || !code_line(code, offset, &file, &directory, &line))
         return;
     const char *slash = strrchr(file, '/');

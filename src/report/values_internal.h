@@ -21,6 +21,11 @@ struct value_reader {
 
 /* NULL: it cannot be read, or there is no such image. */
 struct code *value_code(struct value_reader *r, uint32_t image);
+/* A value with a name, of compiled-in instrumentation; NULL: the place is none. */
+const struct profile_entity *value_entity(struct value_reader *r, uint32_t image, uint64_t offset);
+/* Its name in the source, or ""; the function that it is in. */
+const char *value_entity_name(const struct profile_entity *entity);
+void value_entity_function(const struct profile_entity *entity, char *out, size_t size);
 /* The instruction, or "". */
 void value_assembly(struct value_reader *r, uint32_t image, uint64_t offset, char *out,
                     size_t size);

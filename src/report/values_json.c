@@ -15,6 +15,12 @@ void value_json_place(struct json *j, struct value_reader *r, uint32_t image, ui
     json_key_address(j, "offset", offset);
     json_key_string(j, "function", function);
     json_key_string(j, "asm", assembly);
+    const struct profile_entity *entity = value_entity(r, image, offset);
+    if (!entity)
+        return;
+    json_key_string(j, "name", value_entity_name(entity));
+    json_key_string(j, "file", entity->scope);
+    json_key_u64(j, "line", entity->at);
 }
 
 static void write_site(struct json *j, struct value_reader *r, const struct profile_hotlist *h)

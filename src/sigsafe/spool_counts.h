@@ -147,7 +147,7 @@ struct spool_piece {
     uint32_t count;
 };
 
-enum { COUNTS_INSN_MOST = 15, COUNTS_TABLES = 8 };
+enum { COUNTS_INSN_MOST = 15, COUNTS_TABLES = 16 };
 
 struct spool_window {
     spool_ref next;

@@ -4,7 +4,8 @@
  *                                ├ first: id of block 0      have the same one
  *                                └ tables, as in its file (penumbra/inst.h)
  *      spool_counts.tables[TABLE_FIELDS] ─> spool_inst_thread ─> ...     one a thread
- *                                            ├ rows ─> by id: executions of each block
+ *                                            ├ rows ─> by id: executions of each block or value
+ *                                            ├ values ─> by id: what a value was
  *                                            └ pairs ─> blocks of one burst; targets of calls
  *
  * Code observes in bursts: one begins when a counter of checks runs out, on average at one check in
@@ -23,6 +24,7 @@
 #ifndef PENUMBRA_SIGSAFE_SPOOL_INST_H
 #define PENUMBRA_SIGSAFE_SPOOL_INST_H
 
+#include "sigsafe/concise.h"
 #include "sigsafe/spool_rows.h"
 
 enum {
@@ -42,6 +44,21 @@ struct spool_inst_row {
 _Static_assert(sizeof(struct spool_inst_row) == 32, "two rows a cache line");
 #define INST_LAYOUT ((struct rows_layout){.row = sizeof(struct spool_inst_row)})
 
+/* What a value was: each time that it was seen, whatever the interval. Of sizes that are allocated
+ * also their sum, weighted as executions are. */
+struct spool_inst_value {
+    uint64_t bytes;    /* sum of w b; b: bytes asked for in a burst */
+    uint64_t squares;  /* sum of (w b)^2; UINT64_MAX: more */
+    uint64_t in_burst; /* w b of the last burst that has met it, so far */
+    uint32_t burst;    /* that burst */
+    uint32_t reserved;
+    struct hotlist list; /* with INST_VALUE_ENTRIES */
+};
+enum { INST_VALUE_ENTRIES = HOTLIST_CONCISE_MAX + 1 };
+#define INST_VALUE_LAYOUT                                                                          \
+    ((struct rows_layout){.row = sizeof(struct spool_inst_value) +                                 \
+                                 INST_VALUE_ENTRIES * sizeof(struct hotlist_entry)})
+
 /* Two blocks of one burst (b: an id, not below a), or the target of an indirect call (a: the id of
  * the value's record, with INST_TARGET; b: a key). */
 #define INST_TARGET (UINT64_C(1) << 32)
@@ -58,7 +75,8 @@ struct spool_inst_thread {
     uint64_t bursts;
     uint64_t pairs_missed;   /* weight of pairs that there was no room for */
     uint64_t targets_missed; /* the same of targets */
-    uint64_t reserved;
+    uint64_t values_missed;  /* the same of values */
+    struct spool_rows values; /* by ids of values; `next` is not used */
 };
 
 /* The tables of a module, in the order of penumbra/inst.h. */

@@ -83,7 +83,10 @@ enum {
     X(FIELDS, fields, "which fields of types are read and written, and which together",            \
       TOOL_OF_COMPILER)                                                                            \
     X(CALLSITES, callsites, "calls by call site and callee, inlined ones too",                     \
-      TOOL_OF_COMPILER)
+      TOOL_OF_COMPILER)                                                                            \
+    X(NAMED, named, "values with their names: arguments, divisors, lengths, targets",              \
+      TOOL_OF_COMPILER, .hotlists = true)                                                          \
+    X(ALLOCATIONS, allocations, "bytes and types that are allocated, by site", TOOL_OF_COMPILER)
 #define TOOLS_HOTLIST(X)                                                                           \
     X(RESULTS, results, "the most frequent results of each instruction",                           \
       .carriers = TOOL_TRANSLATED, .blocks = true, .hotlists = true)

@@ -22,22 +22,6 @@ static uint64_t load(const uint64_t *at)
     return __atomic_load_n(at, __ATOMIC_RELAXED);
 }
 
-/* A number that lies in a mapped image, not at its link-time address, is one of the image, as in
- * hotlists that a module fills: it means the same in another process. */
-static void name_addresses(const struct profile_process *p, struct hotlist *list)
-{
-    for (uint32_t i = 0; i < list->count; i++)
-        for (uint32_t k = 0; k < p->map_count; k++) {
-            const struct profile_map *m = &p->maps[k];
-            struct hotlist_entry *e = &list->entries[i];
-            if (e->space || !m->bias || e->bits < m->lo || e->bits >= m->hi ||
-                m->image >= PROFILE_IMAGE_PSEUDO)
-                continue;
-            e->bits -= m->bias;
-            e->space = HOTLIST_IMAGE + m->image;
-        }
-}
-
 static bool add_result(struct counts_process *q, const struct spool_thing *t, uint32_t kind,
                        const struct hotlist *list)
 {
@@ -52,7 +36,7 @@ static bool add_result(struct counts_process *q, const struct spool_thing *t, ui
     if (!spool_values_add(q->r->view, values, &place, list, &h))
         return false;
     if (h && kind != RESULTS_FLOAT && kind != RESULTS_DOUBLE)
-        name_addresses(q->maps, h->list);
+        spool_values_name_addresses(q->maps, h->list);
     return true;
 }
 

@@ -2,52 +2,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/saturate.h"
 #include "profile/events.h"
-#include "report/ci.h"
-#include "report/ranked.h"
 #include "report/table/events.h"
 #include "report/table/view.h"
 #include "report/text.h"
 
 enum { ROWS = 40, WIDTH = 14, CALLER = 40 };
-
-struct interval events_interval(const struct profile_events *t, double part, double squares,
-                                double whole)
-{
-    double share = whole > 0 ? part / whole : 0;
-    if (t->most <= 1)
-        return (struct interval){share, share};
-    /* What was never seen was not seen in any burst. */
-    return ci_wilson(share, squares > 0 ? part * whole / squares : (double)t->bursts);
-}
-
-void events_header(FILE *out, const struct profile_events *t)
-{
-    char bursts[TEXT_NUMBER_SIZE], number[TEXT_NUMBER_SIZE];
-    if (t->most <= 1)
-        fprintf(out, "every check was a sample: counts are exact\n");
-    else
-        fprintf(out, "estimated from %s bursts, one at some %s checks at most\n",
-                text_count(bursts, t->bursts), text_count(number, t->most));
-    if (t->missed)
-        fprintf(out, "not counted, as there was no room: %s events\n",
-                text_count(number, t->missed));
-}
-
-/* By weight, greatest first: to free(); NULL without memory. */
-static struct ranked *order_make(const struct profile_events *t, uint64_t *all)
-{
-    struct ranked *order = calloc((size_t)t->count + 1, sizeof *order);
-    *all = 0;
-    for (uint32_t i = 0; order && i < t->count; i++) {
-        order[i] = (struct ranked){t->list[i].weight, i};
-        *all = add_saturated(*all, t->list[i].weight);
-    }
-    if (order)
-        qsort(order, t->count, sizeof *order, compare_ranked);
-    return order;
-}
 
 /* What is called: an entity by its own name, code by its function's. */
 static const char *callee_name(const struct view *v, const struct profile_event *e)
@@ -101,7 +61,7 @@ static bool text(FILE *out, const struct view *v, const void *table,
               "has built)\n", out);
         return true;
     }
-    struct ranked *order = order_make(t, &all);
+    struct ranked *order = events_order(t, UINT32_MAX, &all);
     if (!order)
         return err_set(e, ERR_INTERNAL, "cannot order the calls: out of memory");
     events_header(out, t);
@@ -119,17 +79,6 @@ static bool text(FILE *out, const struct view *v, const void *table,
         fprintf(out, "%" PRIu32 " more\n", t->count - rows);
     free(order);
     return true;
-}
-
-void events_json(struct json *j, const struct profile_events *t, const struct profile_event *e,
-                 double all)
-{
-    struct interval ci = events_interval(t, (double)e->weight, (double)e->squares, all);
-    json_key_u64(j, "count", e->weight);
-    json_key_u64(j, "seen", e->samples);
-    json_key_double(j, "share", all > 0 ? 100 * (double)e->weight / all : 0);
-    json_key_double(j, "share_low", 100 * ci.low);
-    json_key_double(j, "share_high", 100 * ci.high);
 }
 
 static void json_call(struct json *j, const struct view *v, const struct profile_events *t,
@@ -156,7 +105,7 @@ static void json(struct json *j, const struct view *v, const void *table, uint32
     static const struct profile_events none;
     const struct profile_events *t = table ? table : &none;
     uint64_t all;
-    struct ranked *order = order_make(t, &all);
+    struct ranked *order = events_order(t, UINT32_MAX, &all);
     uint32_t rows = limit && limit < t->count ? limit : t->count;
     j->out->failed |= !order;
     json_key_u64(j, "call_sites_interval", t->most);

@@ -2,6 +2,7 @@
  *
  *      each round        reads node.key and writes node.count, calls visit at line 20, and first or
  *                        second through a pointer at line 22: second at each fourth
+ *                        its argument "n" is 3 or, at each fourth, -8; it allocates 24 bytes for a node
  *      each fourth       reads node.key again, and node.flag, and calls helper, inlined, at line 30
  *
  *      work N            the rounds
@@ -51,6 +52,10 @@ BLOCK("b_fourth", "f_work", "e_fourth", 3, 29);
 BLOCK("b_write", "f_work", "e_write", 1, 40);
 BLOCK("b_read", "f_work", "e_read", 1, 41);
 TARGET("v_target", "f_work", 22);
+STRING("s_n", "n");
+STRING("s_malloc", "malloc");
+VALUE("v_argument", "f_work", "s_n - .", "0", 10, 1, 2, 4, 1);
+VALUE("v_allocated", "f_work", "s_malloc - .", "t_node - .", 24, 0, 6, 8, 0);
 TYPE("t_node", "s_node", "s_file", "d_key", 4, 88, 3, 8);
 FIELD("d_key", "t_node", "s_key", "s_long", 0, 0, 64, 8);
 FIELD("d_flag", "t_node", "s_flag", "s_char", 0, 64, 8, 1);
@@ -59,7 +64,8 @@ FIELD("d_cold", "t_node", "s_cold", "s_bytes", 8, 192, 512, 1);
 
 enum { ROUND, FOURTH, WRITE, READ };
 #define block_of(n) (&__start_penumbra1_blocks[n])
-#define target (__start_penumbra1_values)
+enum { TARGET_OF_CALL, ARGUMENT, ALLOCATED };
+#define value_of(n) (&__start_penumbra1_values[n])
 
 __attribute__((noinline)) void first(void);
 __attribute__((noinline)) void second(void);
@@ -74,6 +80,14 @@ __attribute__((noinline)) void second(void)
     __asm__ volatile(" ");
 }
 
+static void values(long which, void (*next)(void))
+{
+    value(value_of(TARGET_OF_CALL), (uint64_t)(uintptr_t)next);
+    /* above its four bytes is anything */
+    value(value_of(ARGUMENT), which ? 0xabcd00000003 : 0x1234fffffff8);
+    value(value_of(ALLOCATED), 24);
+}
+
 static void work(long rounds)
 {
     for (long i = 0; i < rounds; i++) {
@@ -82,7 +96,7 @@ static void work(long rounds)
         if (in)
             event(block_of(ROUND));
         if (in)
-            value(target, (const void *)(uintptr_t)next);
+            values(i % 4, next);
         next();
         if (in && i % 4 == 0)
             event(block_of(FOURTH));

@@ -20,6 +20,11 @@
 #define TARGET(label, function, line)                                                              \
     TABLE(values, 4, label ": .long " function " - ., 0, 0, 0, " #line "\n.short 0\n.byte 1, 8, 0" \
                            ", 0, 0, 0, 0, 0, 0, 0\n")
+/* kind, index, bytes: as in struct penumbra_inst_value; name, type: "0" or "LABEL - ." */
+#define VALUE(label, function, name, type, line, index, kind, bytes, is_signed)                    \
+    TABLE(values, 4, label ": .long " function " - ., " name ", " type ", 0, " #line "\n.short "   \
+                           #index "\n.byte " #kind ", " #bytes ", " #is_signed                     \
+                           ", 0, 0, 0, 0, 0, 0, 0\n")
 #define TYPE(label, name, file, fields, n, size, line, align)                                      \
     TABLE(types, 8, label ": .long " name " - ., " file " - ., " fields " - ., " #n "\n"           \
                           ".quad " #size "\n.long " #line "\n.short " #align "\n.byte 1, 0\n")
@@ -86,10 +91,10 @@ static inline void event(const struct penumbra_inst_block *block)
         module.ops->event(&module, block);
 }
 
-static inline void value(const struct penumbra_inst_value *of, const void *address)
+static inline void value(const struct penumbra_inst_value *of, uint64_t is)
 {
     if (module.ops)
-        module.ops->value(&module, of, (uint64_t)(uintptr_t)address);
+        module.ops->value(&module, of, is);
 }
 
 #endif

@@ -280,6 +280,53 @@ def dumped():
         expect(words in text, f"no {words!r} in {text}")
 
 
+def kept(report):
+    """{(kind, name): (count, {text: share})} of named values, those of the program's own module."""
+    return {(h["kind"], v["name"]): (v["count"], {e["text"]: e["share"] for e in h["values"]})
+            for v in report["named"] for h in v["hotlists"]}
+
+
+def expect_named(report, rounds):
+    named = kept(report)
+    expect(named["argument", "n"] == (rounds, {"3": 0.75, "-8": 0.25}), named)
+    count, targets = named["target", ""]
+    expect(count == rounds and targets == {"first": 0.75, "second": 0.25}, named)
+    sites = [(a["line"], a["type"], a["allocations"], a["bytes"], a["caller"])
+             for a in report["allocation_sites"]]
+    expect(sites == [(24, "node", rounds, 24 * rounds, "work")], sites)
+
+
+def named():
+    """Values with their names, and allocations: exact at interval 1, merged, and as text."""
+    for program in (SHARED, STATIC):
+        expect_named(record(program, "work", 10000).report, 10000)
+    one, two = record(SHARED, "work", 1000), record(SHARED, "fork", 1000)
+    out = one.file + ".merged"
+    run([PENUMBRA, "merge", "-o", out, one.file, two.file])
+    report = json.loads(run([PENUMBRA, "report", "--json", "--limit", "0", out]).stdout)
+    expect_named(report, 3000)
+    text = run([PENUMBRA, "report", "--named", "--allocations", out]).stdout.decode()
+    for words in ("n in work (program.c:10)", "75.0% invariant: 3 75.0%, -8 25.0%", "target",
+                  "work (program.c:24) -> node (88 bytes each)", "72,000"):
+        expect(words in text, f"no {words!r} in {text}")
+    semi = run([PENUMBRA, "report", "--semi-invariant", one.file]).stdout.decode()
+    expect("work: n" in semi, semi)
+
+
+def named_sampled():
+    """Estimates of them, and their overlap with the exact profile."""
+    perfect, some = record(SHARED, "work", SOME), record(SHARED, "work", SOME, interval=50)
+    count, shares = kept(some.report)["argument", "n"]
+    expect(abs(count - SOME) < SOME * 0.05 and abs(shares["3"] - 0.75) < 0.03, (count, shares))
+    [site] = some.report["allocation_sites"]
+    expect(abs(site["bytes"] - 24 * SOME) < 24 * SOME * 0.05, site)
+    expect(site["seen"] < SOME / 30, site)
+    for by in ("named", "allocation"):
+        result = run([PENUMBRA, "compare", "--json", "--by", by, perfect.file, some.file])
+        expect(result.returncode == 0, result)
+        expect(96 < json.loads(result.stdout)["overlap"] <= 100, f"{by}: {result.stdout}")
+
+
 def refused():
     for options, word in ((("--interval", "5"), "--carrier compiled"),
                           (("--carrier", "compiled", "--tool", "blocks"), "compiled"),
@@ -291,4 +338,4 @@ def refused():
 
 
 main({f.__name__: f for f in (exact, sampled, fixed, threads, forked, executed, killed, signals,
-                              library, disarmed, off, hostile, compared, merged, dumped, refused)})
+                              library, disarmed, off, hostile, compared, merged, dumped, refused, named, named_sampled)})
