@@ -15,8 +15,9 @@
  *
  *     delivery = max(D, min(latency, MOST * L) * WHOLE / 100), or D * COLD / 100
  *
- * A signal that no timer of its own brings (at a kernel tick, at a page fault) is charged the
- * collector's price of one at a kernel tick, as much more as latencies are.
+ * A signal that no timer of its own brings (at a kernel tick, at a page fault, at the end of a
+ * short wait) is charged the collector's price of one at a kernel tick, as much more as latencies
+ * are.
  *
  * A period that expires in the kernel, where that is not seen, or while a signal is pending,
  * interrupts the thread too. It costs a delivery less a signal, whose price the collector has
@@ -118,8 +119,9 @@ static uint64_t delivery_price(uint64_t latency_ns)
 uint64_t account_price_as(const struct rt_thread *t)
 {
     bool ticks = t->timer >= 0 && !t->which && guest.process->mechanism == MECHANISM_PERF;
-    return ticks || !trigger_is_time(t->clock.trigger) ? signal_price(t->account.latency_ns)
-                                                       : delivery_price(t->account.latency_ns);
+    return ticks || t->clock.weightless || !trigger_is_time(t->clock.trigger)
+               ? signal_price(t->account.latency_ns)
+               : delivery_price(t->account.latency_ns);
 }
 
 /* The timer's part of a delivery. */
@@ -201,16 +203,25 @@ uint64_t account_call_as(struct rt_thread *t, uint64_t ticks_at_entry)
     return cost;
 }
 
+/* There are as many of such signals however rare samples are: the window goes on without. */
+static void window_without(struct rt_thread *t, uint64_t cost, uint64_t price)
+{
+    t->clock.window_deliveries++;
+    t->clock.window_cost_ticks += cost;
+    t->clock.window_delivered_ns += price;
+}
+
 SAMPLE_PATH
 uint64_t account_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
 {
-    uint64_t cost = account_call_as(t, ticks_at_entry);
-    t->record->delivered_ns += account_price_as(t);
+    uint64_t cost = account_call_as(t, ticks_at_entry), price = account_price_as(t);
+    t->record->delivered_ns += price;
     t->account.entry_cpu_ns = 0;
+    if (t->clock.weightless)
+        window_without(t, cost, price);
     return cost;
 }
 
-/* There are as many of them however rare samples are: the window goes on without. */
 void trigger_ticked_as(struct rt_thread *t, uint64_t ticks_at_entry)
 {
     ticks_discovered_as(t);
@@ -219,9 +230,7 @@ void trigger_ticked_as(struct rt_thread *t, uint64_t ticks_at_entry)
     t->record->deliveries++;
     t->record->cost_ticks += cost;
     t->record->delivered_ns += price;
-    t->clock.window_deliveries++;
-    t->clock.window_cost_ticks += cost;
-    t->clock.window_delivered_ns += price;
+    window_without(t, cost, price);
 }
 
 uint64_t account_bound_as(struct rt_thread *t, uint64_t cpu_ns)

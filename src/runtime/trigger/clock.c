@@ -267,6 +267,15 @@ static uint64_t owed_take(struct rt_thread *t)
     return periods;
 }
 
+/* Elapsed time is looked at after each wait, too, however short: it is charged when half of a
+ * period has passed, so that waits do not make samples dearer than the period, stretched to the
+ * budget. */
+static uint64_t least_next(const struct rt_thread *t)
+{
+    uint64_t half = t->clock.mean * t->clock.multiple / 2;
+    return t->clock.trigger == TRIGGER_WALL && half > t->clock.mean ? half : t->clock.mean;
+}
+
 /* What has passed on the clock since the last sample belongs to this context, whole periods at once
  * and the rest carried over (csprof paper, figure 2). */
 static uint64_t charge_passed(struct rt_thread *t, uint64_t now)
@@ -279,7 +288,7 @@ static uint64_t charge_passed(struct rt_thread *t, uint64_t now)
         return 0;
     uint64_t weight = t->clock.carry / t->clock.mean;
     t->clock.carry %= t->clock.mean;
-    t->clock.least = t->clock.mean;
+    t->clock.least = least_next(t);
     return weight;
 }
 
@@ -327,7 +336,9 @@ static struct trigger_charge charge_ticks(struct rt_thread *t)
 static struct trigger_charge charge_wall(struct rt_thread *t, uint64_t passed_ticks)
 {
     uint64_t now = rt_quiet_as() ? t->clock.base + ticks_to_ns(passed_ticks) : unpaused_ns();
-    return (struct trigger_charge){charge_passed(t, now), 0};
+    struct trigger_charge charge = {charge_passed(t, now), 0};
+    t->clock.weightless = !charge.weight;
+    return charge;
 }
 
 /* One signal is one period, unless expirations were merged: while the kernel works for the thread
@@ -470,9 +481,13 @@ static uint64_t rest_at(struct rt_thread *t, uint64_t now)
 
 uint64_t trigger_rest_as(struct rt_thread *t)
 {
-    if (!trigger_is_armed_as(t) || t->clock.trigger == TRIGGER_WALL || rt_quiet_as())
+    if (!trigger_is_armed_as(t) || rt_quiet_as())
         return 0;
     uint64_t now = clock_now_as(t);
+    if (t->clock.trigger == TRIGGER_WALL) {
+        t->clock.least = t->clock.mean;
+        return charge_passed(t, now);
+    }
     if (t->clock.trigger == TRIGGER_CPU) {
         struct window w = window_of(t, now);
         window_pace(t, &w);
@@ -632,7 +647,7 @@ SAMPLE_PATH
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
 {
     bool quiet = rt_quiet_as();
-    if (!quiet && !t->clock.premature) {
+    if (!quiet && !t->clock.premature && !t->clock.weightless) {
         ticks_look_as(t, t->clock.passed_ns);
         if (--t->clock.group_left == 0)
             period_renew(t);
@@ -641,7 +656,7 @@ void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
     if (t->clock.premature)
         trigger_again_as(t);
     uint64_t cost = account_finish_as(t, ticks_at_entry);
-    t->clock.premature = false;
+    t->clock.premature = t->clock.weightless = false;
     if (quiet || !counts_time(t) || ticks_to_ns(cost) <= t->clock.mean * t->clock.multiple / 2) {
         t->clock.slow = 0;
         return;

@@ -55,6 +55,9 @@ struct rt_clock {
     uint32_t group_left;    /* samples until the period is drawn anew */
     uint32_t group;         /* size of the groups of this pair of draws; 0: none was drawn yet */
     bool premature;         /* this signal is no sample */
+    /* ... of elapsed time comes at the end of a wait, and less has passed than a sample stands
+     * for */
+    bool weightless;
     bool mirror;            /* the next draw mirrors this one */
     /* the period that the event's next signal is for has been charged already */
     bool spent;
