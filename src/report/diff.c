@@ -108,7 +108,7 @@ static double *weight_at(const struct weights *w, size_t row, unsigned weight)
 static bool weights_init(struct weights *w, const struct diff *d, size_t rows)
 {
     w->runs = d->run_count;
-    w->list = calloc((rows + 1) * DIFF_WEIGHTS * w->runs, sizeof *w->list);
+    w->list = calloc((rows + 1) * DIFF_WEIGHTS * w->runs + 1, sizeof *w->list);
     return w->list;
 }
 
