@@ -202,6 +202,12 @@ static const struct option_row rows[] = {
              "all); --no-randomize: at every N-th; --seed: the same ones in each run",
      FIELD(struct record_options, recording.engine.interval),
      NUMBER(number_counts, 1, INST_INTERVAL_MOST, .what = "the interval (--interval)")},
+    {0, "iterations", "N",
+     .help = "with --carrier compiled: observe N checks in a row, N times as rarely: pairs of "
+             "fields that are used in different iterations of a loop (default 1)",
+     FIELD(struct record_options, recording.engine.iterations),
+     NUMBER(number_counts, 1, INST_ITERATIONS_MOST,
+            .what = "the iterations of a burst (--iterations)")},
     {0, "length", "N",
      .help = "instructions of a burst (default 1000; with --tool values 4); LEAST..MOST: a number "
              "between the two, drawn for each burst",

@@ -296,8 +296,21 @@ static bool check_ranges(const struct record_engine *r, struct err *e)
            record_engine_range("--barrier-timeout", r->barrier_us, ENGINE_BARRIER_LEAST,
                                ENGINE_BARRIER_MOST, "microseconds", e) &&
            record_engine_range("--interval", r->interval, 1, INST_INTERVAL_MOST, "checks", e) &&
+           record_engine_range("--iterations", r->iterations, 1, INST_ITERATIONS_MOST, "checks", e) &&
            record_engine_range("--max-contexts", r->contexts, ENGINE_CONTEXTS_LEAST,
                                ENGINE_CONTEXTS_MOST, "nodes", e);
+}
+
+static bool compiled_settle(struct record_engine *r, struct err *e)
+{
+    if ((r->interval || r->iterations) && r->carrier != CARRIER_COMPILED)
+        return err_set(e, ERR_USAGE,
+                       "%s is about instrumentation that is compiled into the program: "
+                       "add --carrier compiled",
+                       r->interval ? "--interval" : "--iterations");
+    r->interval = r->interval ? r->interval : INST_INTERVAL_DEFAULT;
+    r->iterations = r->iterations ? r->iterations : 1;
+    return true;
 }
 
 bool record_engine_settle(struct record_engine *r, bool attached, const char *sampled,
@@ -310,12 +323,8 @@ bool record_engine_settle(struct record_engine *r, bool attached, const char *sa
         r->tools = tools_of_compiled(UINT64_MAX);
     if (!r->tools)
         r->tools = tools_one(tool_default(carriers_needed(r)));
-    if (r->interval && r->carrier != CARRIER_COMPILED)
-        return err_set(e, ERR_USAGE,
-                       "--interval is about instrumentation that is compiled into the program: "
-                       "add --carrier compiled");
-    if (!r->interval)
-        r->interval = INST_INTERVAL_DEFAULT;
+    if (!compiled_settle(r, e))
+        return false;
     if (!tools_fit(r, attached, e) || (attached && !attached_fits(r, e)) || !skip_settle(r, e))
         return false;
     if (r->length && !in_bursts(r))

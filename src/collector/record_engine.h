@@ -44,6 +44,7 @@ struct record_engine {
     bool fold_recursion;
     bool budgeted; /* --budget was given */
     uint64_t interval; /* of compiled-in instrumentation; 0: not given */
+    uint64_t iterations; /* checks of its bursts; 0: not given */
 };
 
 /* Tools, with commas between. */

@@ -73,7 +73,8 @@ static void settle_config(struct recording *r)
     if (r->config.carrier == CARRIER_COMPILED)
         r->config.period = o->engine.interval;
     r->inst = (struct inst_settings){.interval = (uint32_t)o->engine.interval,
-                                     .fixed = !o->randomize, .seed = o->engine.seed};
+                                     .fixed = !o->randomize, .seed = o->engine.seed,
+                                     .iterations = (uint32_t)o->engine.iterations};
     r->config.tools = o->engine.tools;
     r->shadow.length = o->engine.length;
     r->burst.length = o->engine.burst_length ? o->engine.burst_length : o->engine.length;

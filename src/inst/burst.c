@@ -11,27 +11,43 @@ uint64_t inst_random_as(struct inst_thread *t)
     return x * UINT64_C(0x2545f4914f6cdd1d);
 }
 
+/* Checks of a burst (section 2 of the paper: a counted back edge; Hirzel and Chilimbi, Bursty
+ * Tracing, 2001, whose nInstr it is). */
+static uint32_t iterations(void)
+{
+    uint32_t n = inst.settings->iterations;
+    return n ? n : 1;
+}
+
 /* From 1 to n. */
 static uint32_t one_to_as(struct inst_thread *t, uint32_t n)
 {
     return (uint32_t)((inst_random_as(t) >> 32) * n >> 32) + 1;
 }
 
-/* The how manieth check from now is the next sample: `interval` on average, or exactly. */
+/* Of the checks after a burst, the how manieth begins the next one: so that on average, or exactly,
+ * one in `interval` is in a burst. */
 static uint32_t draw_as(struct inst_thread *t, uint32_t interval)
 {
-    uint32_t half = interval / 2;
+    uint32_t n = iterations(), gap = interval * n - (n - 1), half = gap / 2;
     if (inst.settings->fixed)
-        return interval;
-    return interval - half - 1 + one_to_as(t, 2 * half + 1);
+        return gap;
+    return gap - half - 1 + one_to_as(t, 2 * half + 1);
 }
 
-/* The how manieth check of a thread is its first sample. */
-static uint32_t first_as(struct inst_thread *t, uint32_t interval)
+/* The how manieth check of a thread is its first sample. A thread may begin within a burst: *left:
+ * checks of it from then on; 0: it does not. */
+static uint32_t first_as(struct inst_thread *t, uint32_t interval, uint32_t *left)
 {
+    uint32_t n = iterations(), cycle = interval * n;
+    *left = 0;
     if (inst.settings->fixed && inst.settings->seed)
         return interval;
-    return one_to_as(t, interval);
+    uint32_t at = one_to_as(t, cycle);
+    if (at <= cycle - (n - 1))
+        return at;
+    *left = cycle - at + 1;
+    return 1;
 }
 
 /* 0: nothing is to be observed. */
@@ -43,11 +59,12 @@ static uint32_t interval_as(void)
     return interval < INST_INTERVAL_MOST ? interval : INST_INTERVAL_MOST;
 }
 
-static void begin_as(struct inst_thread *t, uint32_t interval)
+static void begin_as(struct inst_thread *t, uint32_t module, uint32_t interval)
 {
     struct spool_inst_thread *c = t->counted;
     t->burst = t->burst + 1 ? t->burst + 1 : 1;
     t->weight = interval;
+    t->bursting = module;
     bool pairs = (inst_random_as(t) >> 32) % INST_PAIR_EVERY == 0;
     t->pairing = interval == 1 ? 1 : pairs ? INST_PAIR_EVERY : 0;
     if (c->most < interval)
@@ -61,13 +78,26 @@ static void begin_as(struct inst_thread *t, uint32_t interval)
 static bool is_drawn_as(struct inst_thread *t, uint32_t module, uint32_t interval, int32_t *next)
 {
     bool first = t->drawn[module] != interval;
+    uint32_t *left = &t->left[module];
     t->drawn[module] = interval;
     *next = INST_IDLE;
     if (!interval)
         return false;
-    uint32_t at = first ? first_as(t, interval) : 1;
-    *next = at > 1 ? (int32_t)at - 2 : (int32_t)draw_as(t, interval) - 1;
-    return at == 1;
+    uint32_t at = first ? first_as(t, interval, left) : 1;
+    if (at > 1) {
+        *next = (int32_t)at - 2;
+        return false;
+    }
+    *left = *left ? *left - 1 : iterations() - 1;
+    *next = *left ? 0 : (int32_t)draw_as(t, interval) - 1;
+    return true;
+}
+
+/* Whether the sample that is due goes on with the burst that the thread is in. */
+static bool goes_on(const struct inst_thread *t, uint32_t module, uint32_t interval)
+{
+    return t->weight == interval && t->left[module] && t->bursting == module &&
+           t->drawn[module] == interval;
 }
 
 /* The counter is below 0 until the end, so that checks of a handler that comes now are samples,
@@ -80,11 +110,12 @@ void inst_sample_as(struct penumbra_inst_module *m, int32_t *counter)
     int32_t next = INST_IDLE;
     if (t) {
         uint32_t interval = interval_as();
-        if (t->met_count)
+        bool on = goes_on(t, own->number, interval);
+        if (!on && t->met_count)
             inst_pairs_as(t);
-        t->weight = 0;
-        if (is_drawn_as(t, own->number, interval, &next))
-            begin_as(t, interval);
+        t->weight = on ? t->weight : 0;
+        if (is_drawn_as(t, own->number, interval, &next) && !on)
+            begin_as(t, own->number, interval);
     }
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     *counter = next;

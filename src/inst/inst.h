@@ -5,6 +5,7 @@
  *      burst.c      is this sample to be counted? when is the next one due?
  *      events.c     blocks and values ─> rows, hotlists and pairs of the thread
  *      thread.c     a thread's record, rows and pairs
+ *      sites.c      checks of modules that were compiled with check=patched
  *
  * In a process that is not recorded, or by another carrier, modules are never told of it: they stay
  * disarmed.
@@ -52,11 +53,13 @@ struct inst_thread {
     uint64_t random;               /* state of its generator; never 0 */
     uint32_t weight;  /* of the burst that it is in; 0: what it meets is not counted */
     uint32_t burst;   /* that burst's number, from 1 */
+    uint32_t bursting; /* the module in which it began */
     uint32_t pairing; /* pairs of this burst count so many times; 0: they are not counted */
     uint32_t met_count;
     struct inst_met met[INST_MET];
     uint32_t busy; /* 1: it is at work on `met` or `pairs`: handlers keep off, and count misses */
     uint32_t drawn[INST_MODULES]; /* by module: the interval when its counter was set; 0: never */
+    uint32_t left[INST_MODULES];  /* by module: checks that are still to be in its burst */
     struct hotlist_random draws; /* of values that are kept */
     struct rows_store rows, values;
 };
@@ -93,6 +96,9 @@ static inline void inst_vectors_restore_as(const struct inst_vectors *v)
 {
     __asm__ volatile("fxrstor64 %0" : : "m"(*v));
 }
+
+/* Makes the module's sites jump to their checks. False: the kernel does not let code be written. */
+bool inst_sites_arm(const struct penumbra_inst_module *m);
 
 /* xorshift64* of the thread. */
 uint64_t inst_random_as(struct inst_thread *t);

@@ -114,6 +114,8 @@ struct inst_settings {
     uint64_t seed;     /* of intervals; 0: each thread draws one */
     uint32_t modules;  /* atomic spool_ref of a struct spool_module, newest first; runtimes push */
     uint32_t ids;      /* atomic: given to modules so far; runtimes add */
+    uint32_t iterations; /* checks of a burst, at most INST_ITERATIONS_MOST */
+    uint32_t reserved;
 };
 
 /* X(enumerator, name, number, version, the block's struct). A number is never given a second

@@ -30,6 +30,7 @@
 enum {
     INST_INTERVAL_MOST = 1 << 24, /* checks */
     INST_INTERVAL_DEFAULT = 1000,
+    INST_ITERATIONS_MOST = 64,    /* so many intervals and a half are a counter's */
     INST_IDS_MOST = ROWS_CHUNK * ROWS_CHUNKS,
     INST_PAIR_EVERY = 32,
     INST_PAIRS = 1 << 13,         /* slots a thread */

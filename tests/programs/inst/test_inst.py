@@ -115,6 +115,19 @@ def fixed():
     expect(fields(first)["node", "count"] == (0, SOME // 97 * 97), fields(first))
 
 
+def iterations():
+    """A burst of four checks in a row sees four rounds, and so one that is each fourth; weights stay."""
+    options = ("--no-randomize", "--seed", "7", "--iterations", "4")
+    report = record(SHARED, "work", SOME, interval=97, options=options).report
+    rounds = [n for first in range(97, SOME + 1, 4 * 97) for n in range(first, min(first + 4, SOME + 1))]
+    counted = fields(report)
+    expect(counted["node", "count"] == (0, 97 * len(rounds)), (counted, len(rounds)))
+    expect(abs(counted["node", "flag"][0] - 97 * len(rounds) / 4) <= 97, (counted, len(rounds)))
+    expect_exact(record(SHARED, "work", 10000, options=("--iterations", "4")).report, 10000)
+    some = fields(record(SHARED, "work", SOME, interval=100, options=("--iterations", "4")).report)
+    expect(abs(some["node", "count"][1] - SOME) < SOME * 0.06, some)
+
+
 def threads():
     """Threads count apart, and what one writes and others read is seen."""
     rounds = 50000
@@ -337,5 +350,5 @@ def refused():
         expect(result.returncode == 2 and word in result.stderr.decode(), (options, result))
 
 
-main({f.__name__: f for f in (exact, sampled, fixed, threads, forked, executed, killed, signals,
+main({f.__name__: f for f in (exact, sampled, fixed, iterations, threads, forked, executed, killed, signals,
                               library, disarmed, off, hostile, compared, merged, dumped, refused, named, named_sampled)})
