@@ -68,6 +68,10 @@ static bool take(const std::string &key, const std::string &value)
         argument.global_counter = value == "global";
         return argument.global_counter || value == "thread";
     }
+    if (key == "check") {
+        argument.patched = value == "patched";
+        return argument.patched || value == "compiled";
+    }
     if (key == "what")
         return take_what(value);
     if (key == "report") {

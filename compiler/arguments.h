@@ -21,6 +21,7 @@ enum variant {
 struct arguments {
     variant how = VARIANT_FULL;
     bool global_counter = false; /* one check counter for all threads */
+    bool patched = false;        /* checks are made when the module is registered */
     bool counting = false;       /* checks, entries and back edges are counted */
     std::string what = "calls,fields";
     std::string report; /* file, or empty */

@@ -69,19 +69,40 @@ static std::string count_down(int scratch)
            move_stack(136);
 }
 
+/* A jump with an asm for an instruction, at the block's end; the label is its %l0. */
+static void emit_jump(basic_block block, const std::string &text, rtx_code_label *label,
+                      bool changes_flags, int scratch)
+{
+    rtx jump = asm_text(text, rtvec_alloc(0), rtvec_alloc(0),
+                        gen_rtvec(1, gen_rtx_LABEL_REF(Pmode, label)));
+    if (changes_flags)
+        jump = gen_rtx_PARALLEL(
+            VOIDmode, scratch >= 0 ? gen_rtvec(3, jump, clobber(FLAGS_REG, CCmode),
+                                               clobber(scratch, DImode))
+                                   : gen_rtvec(2, jump, clobber(FLAGS_REG, CCmode)));
+    rtx_insn *insn = emit_jump_insn_after_noloc(jump, BB_END(block));
+    set_location(insn);
+    JUMP_LABEL(insn) = label;
+    LABEL_NUSES(label)++;
+}
+
+/* The site's record is of the section group that the code is of, if it is of one. */
+void check_emit_site(basic_block block, rtx_code_label *label)
+{
+    static const char text[] = ".Lpnbsite%=:\t.byte 0x0f, 0x1f, 0x44, 0, 0\n\t"
+                               ".pushsection penumbra1_sites,\"a?\",@progbits\n\t"
+                               ".balign 4\n\t"
+                               ".long .Lpnbsite%=-.\n\t"
+                               ".long %l0-.\n\t"
+                               ".popsection";
+    emit_jump(block, text, label, false, -1);
+}
+
 void check_emit(basic_block block, rtx_code_label *label, bool jumps_if_due, int scratch)
 {
     bool uses_scratch = scratch >= 0 && flag_shlib && !argument.global_counter;
     std::string text = count_down(scratch) + (jumps_if_due ? "js\t%l0" : "jns\t%l0");
-    rtx check = asm_text(text, rtvec_alloc(0), rtvec_alloc(0),
-                         gen_rtvec(1, gen_rtx_LABEL_REF(Pmode, label)));
-    rtvec parts = uses_scratch ? gen_rtvec(3, check, clobber(FLAGS_REG, CCmode),
-                                           clobber(scratch, DImode))
-                               : gen_rtvec(2, check, clobber(FLAGS_REG, CCmode));
-    rtx_insn *insn = emit_jump_insn_after_noloc(gen_rtx_PARALLEL(VOIDmode, parts), BB_END(block));
-    set_location(insn);
-    JUMP_LABEL(insn) = label;
-    LABEL_NUSES(label)++;
+    emit_jump(block, text, label, true, uses_scratch ? scratch : -1);
 }
 
 static std::string call_sample()

@@ -10,6 +10,10 @@
  * general register that is dead there, or -1. The flags are dead. */
 void check_emit(basic_block block, rtx_code_label *label, bool jumps_if_due, int scratch);
 
+/* Ends `block`, which goes on to its one successor, with a site: 5 bytes that do nothing until they
+ * are made a jump to `label`. */
+void check_emit_site(basic_block block, rtx_code_label *label);
+
 /* The call of the slow path, at the end of an empty block. `red_zone`: how many bytes below the
  * stack pointer may be live. */
 void check_emit_sample(basic_block block, int red_zone);

@@ -294,23 +294,41 @@ static basic_block slow_path(const duplication &d, const checked_edge &c, basic_
     return slow;
 }
 
-/* Where the checked block follows the check, the check jumps to the slow path; else it jumps to the
- * checked block, and the slow path is what it falls through to. */
-static void fill_check(const duplication &d, const checked_edge &c)
+static void set_unlikely(edge leaves, edge stays)
 {
-    edge stays = single_succ_edge(c.check);
-    basic_block to = stays->dest;
-    basic_block slow = slow_path(d, c, to);
-    if (argument.counting)
-        count_emit(c.check, true, c.entry, c.back);
-    bool follows = c.check->next_bb == to;
-    check_emit(c.check, block_label(follows ? slow : to), follows, c.scratch);
-    edge leaves = make_edge(c.check, slow, follows ? 0 : EDGE_FALLTHRU);
-    stays->flags = (stays->flags & ~EDGE_FALLTHRU) | (follows ? EDGE_FALLTHRU : 0);
     leaves->probability = profile_probability::very_unlikely();
     stays->probability = leaves->probability.invert();
     layout_set_crossing(leaves);
     layout_set_crossing(stays);
+}
+
+/* A site on the edge, which is made to jump to a check that stands elsewhere. That block. */
+static basic_block fill_site(const checked_edge &c)
+{
+    edge stays = single_succ_edge(c.check);
+    basic_block to = stays->dest, check = empty_block(c.check);
+    check_emit_site(c.check, block_label(check));
+    stays->flags |= EDGE_FALLTHRU;
+    set_unlikely(make_edge(c.check, check, 0), stays);
+    layout_set_crossing(make_single_succ_edge(check, to, EDGE_FALLTHRU));
+    return check;
+}
+
+/* Where the checked block follows the check, the check jumps to the slow path; else it jumps to the
+ * checked block, and the slow path is what it falls through to. */
+static void fill_check(const duplication &d, const checked_edge &c)
+{
+    basic_block check = argument.patched ? fill_site(c) : c.check;
+    edge stays = single_succ_edge(check);
+    basic_block to = stays->dest;
+    basic_block slow = slow_path(d, c, to);
+    if (argument.counting)
+        count_emit(check, true, c.entry, c.back);
+    bool follows = check->next_bb == to;
+    check_emit(check, block_label(follows ? slow : to), follows, c.scratch);
+    edge leaves = make_edge(check, slow, follows ? 0 : EDGE_FALLTHRU);
+    stays->flags = (stays->flags & ~EDGE_FALLTHRU) | (follows ? EDGE_FALLTHRU : 0);
+    set_unlikely(leaves, stays);
 }
 
 /* Where a copied block branches, an operation on each way on. */

@@ -26,6 +26,10 @@ static const char module_text[] =
     "\t.endr\n"
     "\t.quad\t0, 0, 0\n"
     "\t.long\t%u, 0\n"
+    "\t.weak\t__start_penumbra1_sites, __stop_penumbra1_sites\n"
+    "\t.hidden\t__start_penumbra1_sites\n"
+    "\t.hidden\t__stop_penumbra1_sites\n"
+    "\t.quad\t__start_penumbra1_sites, __stop_penumbra1_sites\n"
     "1:\n"
     "\t.size\t__penumbra1_module, .-__penumbra1_module\n"
     "\t.popsection\n";
@@ -178,6 +182,8 @@ static unsigned module_flags()
         flags |= PENUMBRA_INST_GLOBAL;
     if (argument.counting)
         flags |= PENUMBRA_INST_COUNTING;
+    if (argument.patched)
+        flags |= PENUMBRA_INST_PATCHED;
     return flags;
 }
 

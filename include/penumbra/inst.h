@@ -11,6 +11,7 @@
  *     penumbra1_types      array of ..._type          by its place in its array
  *     penumbra1_fields     array of ..._field
  *     penumbra1_strings    strings, each ends with 0
+ *     penumbra1_sites      array of ..._site
  *     and, in one group that the linker keeps once a module, all hidden:
  *     __penumbra1_module   struct penumbra_inst_module, writable
  *     __penumbra1_check    the check counter: int32_t, thread-local (or global)
@@ -19,9 +20,10 @@
  *
  * The 1 is PENUMBRA_INST_ABI: objects of two versions in one module make two sets of everything.
  *
- * No table refers to code, which the linker may discard with its group: functions are known by
- * their linkage names. A reference is the distance in bytes from the referring member itself to
- * what it refers to; 0 is none (penumbra_inst_at).
+ * No table but that of sites, which are in the groups of their code, refers to code, which the
+ * linker may discard with its group: functions are known by their linkage names. A reference is the
+ * distance in bytes from the referring member itself to what it refers to; 0 is none
+ * (penumbra_inst_at).
  *
  * Without a runtime __penumbra_inst_register is absent (the reference is weak), and the module
  * stays disarmed: each thread's counter is set to INT32_MAX by its first check.
@@ -50,7 +52,8 @@ enum penumbra_inst_flags {
     PENUMBRA_INST_GUARDED = 1 << 1,    /* no duplication: a sample lets one operation run */
     PENUMBRA_INST_EXHAUSTIVE = 1 << 2, /* no checks, no sample(): operations run always */
     PENUMBRA_INST_GLOBAL = 1 << 3,     /* the check counter is one for all threads */
-    PENUMBRA_INST_COUNTING = 1 << 4    /* checks, entries and back edges are counted: Property 1 */
+    PENUMBRA_INST_COUNTING = 1 << 4,   /* checks, entries and back edges are counted: Property 1 */
+    PENUMBRA_INST_PATCHED = 1 << 5     /* there are sites, which are made checks */
 };
 
 struct penumbra_inst_function { /* 16 bytes */
@@ -155,6 +158,14 @@ struct penumbra_inst_field { /* 40 bytes */
     uint32_t line;
 };
 
+/* Where the code has no check, but a nop of 5 bytes (0f 1f 44 00 00). Whoever registers the module
+ * makes each a jump (e9 rel32) to its check if it is to be observed: before code of the module
+ * runs, apart from what runs before constructors. */
+struct penumbra_inst_site { /* 8 bytes */
+    int32_t at;             /* reference to the nop */
+    int32_t check;          /* reference to where it is to jump to */
+};
+
 struct penumbra_inst_module;
 
 /* What the runtime does. A burst is what happens in a thread from one sample() to the next. */
@@ -189,6 +200,7 @@ struct penumbra_inst_module {
     uint64_t checks, entries, back_edges;
     uint32_t flags; /* enum penumbra_inst_flags */
     uint32_t reserved;
+    const struct penumbra_inst_site *sites, *sites_end;
 };
 
 /* Called by each module's constructor and destructor, if they are defined in the process. register

@@ -296,7 +296,8 @@ static bool check_ranges(const struct record_engine *r, struct err *e)
            record_engine_range("--barrier-timeout", r->barrier_us, ENGINE_BARRIER_LEAST,
                                ENGINE_BARRIER_MOST, "microseconds", e) &&
            record_engine_range("--interval", r->interval, 1, INST_INTERVAL_MOST, "checks", e) &&
-           record_engine_range("--iterations", r->iterations, 1, INST_ITERATIONS_MOST, "checks", e) &&
+           record_engine_range("--iterations", r->iterations, 1, INST_ITERATIONS_MOST, "checks",
+                               e) &&
            record_engine_range("--max-contexts", r->contexts, ENGINE_CONTEXTS_LEAST,
                                ENGINE_CONTEXTS_MOST, "nodes", e);
 }

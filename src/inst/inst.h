@@ -53,7 +53,7 @@ struct inst_thread {
     uint64_t random;               /* state of its generator; never 0 */
     uint32_t weight;  /* of the burst that it is in; 0: what it meets is not counted */
     uint32_t burst;   /* that burst's number, from 1 */
-    uint32_t bursting; /* the module in which it began */
+    uint32_t bursting; /* the number of the module in which it began */
     uint32_t pairing; /* pairs of this burst count so many times; 0: they are not counted */
     uint32_t met_count;
     struct inst_met met[INST_MET];

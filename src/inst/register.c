@@ -219,7 +219,8 @@ static void register_module(struct penumbra_inst_module *m)
     static struct inst_module modules[INST_MODULES];
     static uint32_t count;
     begin_once();
-    if (!inst.armed || m->abi != PENUMBRA_INST_ABI || m->bytes < sizeof *m)
+    if (!inst.armed || m->abi != PENUMBRA_INST_ABI ||
+        m->bytes < offsetof(struct penumbra_inst_module, sites))
         return;
     images_refresh();
     const struct spool_module *record = module_record(m);
@@ -231,6 +232,8 @@ static void register_module(struct penumbra_inst_module *m)
     struct inst_module *own = &modules[number];
     *own = (struct inst_module){record->first,
                                 record->first + (uint32_t)(m->blocks_end - m->blocks), number};
+    if (!inst_sites_arm(m))
+        return;
     m->data = own;
     __atomic_store_n(&m->ops, &ops, __ATOMIC_RELEASE);
     *m->counter() = 0;

@@ -32,6 +32,7 @@ FLAGS = {
 }
 VARIANTS = ["full", "partial", "none"]
 WITH_GLOBAL_COUNTER = ["gotos", "memory"]
+WITH_SITES = ["gotos", "memory", "exceptions", "loads"]
 WITH_CHECKS_ALONE = ["gotos", "memory"]
 WHAT = "what=calls,fields,values,allocations,edges"
 INTERVALS = ["off", "0", "1", "2", "3", "997"]
@@ -166,6 +167,7 @@ def check(build, expectations):
     if build.name in WITH_CHECKS_ALONE:
         check_alone(build, native)
     more = ["full counter=global"] if build.name in WITH_GLOBAL_COUNTER else []
+    more += ["full check=patched"] if build.name in WITH_SITES else []
     for variant in VARIANTS + more:
         counts = check_variant(build, variant, native, expectations)
         if "exact" in expectations and counts != exact:

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "penumbra/inst.h"
 
@@ -112,6 +113,21 @@ static void print_module(const struct penumbra_inst_module *m)
     fclose(out);
 }
 
+/* Makes the sites jump to their checks. */
+static void arm(const struct penumbra_inst_module *m)
+{
+    for (const struct penumbra_inst_site *s = m->sites; s < m->sites_end; s++) {
+        uint8_t *at = (uint8_t *)(uintptr_t)penumbra_inst_at(&s->at);
+        int32_t distance = (int32_t)((uint8_t *)(uintptr_t)penumbra_inst_at(&s->check) - (at + 5));
+        uintptr_t page = (uintptr_t)at & ~(uintptr_t)4095;
+        if (memcmp(at, "\x0f\x1f\x44\x00\x00", 5) != 0 ||
+            mprotect((void *)page, (uintptr_t)at + 5 - page, PROT_READ | PROT_WRITE | PROT_EXEC))
+            abort();
+        at[0] = 0xe9;
+        memcpy(at + 1, &distance, sizeof distance);
+    }
+}
+
 void __penumbra_inst_register(struct penumbra_inst_module *m)
 {
     if (m->abi != PENUMBRA_INST_ABI || m->bytes != sizeof *m)
@@ -126,6 +142,8 @@ void __penumbra_inst_register(struct penumbra_inst_module *m)
     c->sums = calloc(values + 1, sizeof *c->sums);
     m->data = c;
     m->ops = &ops;
+    if (m->flags & PENUMBRA_INST_PATCHED && interval)
+        arm(m);
 }
 
 void __penumbra_inst_unregister(struct penumbra_inst_module *m)

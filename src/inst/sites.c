@@ -1,0 +1,54 @@
+#include "inst/inst.h"
+
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include "sigsafe/bytes.h"
+#include "sigsafe/sys.h"
+
+/* The pages of all sites of a module. They are in its code, in one segment. */
+struct pages {
+    uintptr_t first, end;
+};
+
+static struct pages pages_of(const struct penumbra_inst_module *m)
+{
+    enum { PAGE = 4096, BYTES = 5 };
+    struct pages p = {UINTPTR_MAX, 0};
+    for (const struct penumbra_inst_site *s = m->sites; s < m->sites_end; s++) {
+        uintptr_t at = (uintptr_t)penumbra_inst_at(&s->at);
+        p.first = at < p.first ? at : p.first;
+        p.end = at + BYTES > p.end ? at + BYTES : p.end;
+    }
+    p.first &= ~(uintptr_t)(PAGE - 1);
+    p.end = (p.end + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+    return p;
+}
+
+static bool protect(struct pages p, int protection)
+{
+    return !sys_failed(sys_call3_as(SYS_mprotect, (long)p.first, (long)(p.end - p.first),
+                                    protection));
+}
+
+/*      0f 1f 44 00 00   nopl 0(%rax,%rax,1)
+ *      e9 rel32         jmp check                */
+static void site_arm(const struct penumbra_inst_site *s)
+{
+    uint8_t *at = (uint8_t *)(uintptr_t)penumbra_inst_at(&s->at);
+    int32_t distance = (int32_t)((intptr_t)penumbra_inst_at(&s->check) - (intptr_t)(at + 5));
+    at[0] = 0xe9;
+    bytes_copy_as(at + 1, &distance, sizeof distance);
+}
+
+bool inst_sites_arm(const struct penumbra_inst_module *m)
+{
+    if (!(m->flags & PENUMBRA_INST_PATCHED) || m->sites == m->sites_end)
+        return true;
+    struct pages p = pages_of(m);
+    if (!protect(p, PROT_READ | PROT_WRITE | PROT_EXEC))
+        return false;
+    for (const struct penumbra_inst_site *s = m->sites; s < m->sites_end; s++)
+        site_arm(s);
+    return protect(p, PROT_READ | PROT_EXEC);
+}
