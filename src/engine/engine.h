@@ -154,6 +154,9 @@ enum stop_reason engine_ended_as(const struct engine *e);
  * once: waits until the collector has made some, if that can be soon. Not under the engine's
  * lock. */
 void engine_room_wait_as(struct engine *e);
+/* After an allocation that failed nevertheless: other threads have taken what there was. True: it
+ * may be tried again. */
+bool engine_room_again_as(struct engine *e);
 
 /* Around fork, in the dispatcher: no other thread holds the lock in between. In the child, `t` is
  * the only thread left, `tid` its number and `counts` the child's own (NULL as in the

@@ -292,6 +292,14 @@ void engine_room_wait_as(struct engine *e)
         ;
 }
 
+bool engine_room_again_as(struct engine *e)
+{
+    if (!engine_storage_wait_as(e))
+        return false;
+    engine_room_wait_as(e);
+    return true;
+}
+
 void engine_storage_waited(struct engine *e)
 {
     if (__atomic_load_n(&e->storage_waits, __ATOMIC_RELAXED))

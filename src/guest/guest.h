@@ -94,10 +94,11 @@ void guest_fork_child_copy_as(void);
 /* ---- threads ---- */
 
 /* A record with an empty tree for the thread `tid`, in this phase, that is not in the process's
- * list. NULL: the spool is full, which is counted. */
+ * list. NULL: the spool is full. */
 struct spool_thread *guest_thread_make_as(int32_t tid, uint32_t phase);
 void guest_thread_publish_as(struct spool_thread *t);
-/* All of that for the calling thread, in the phase that the process is in. When quiet: NULL. */
+/* All of that for the calling thread, in the phase that the process is in. NULL: quiet, or the
+ * spool is full, which is counted. */
 struct spool_thread *guest_thread_begin_as(void);
 /* The calling thread's name as it is now. */
 void guest_thread_name_as(struct spool_thread *t);

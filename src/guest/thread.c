@@ -15,12 +15,10 @@ static void drop_as(enum drop_reason why)
 
 struct spool_thread *guest_thread_make_as(int32_t tid, uint32_t phase)
 {
-    struct spool_thread *t = spool_alloc_as(&guest.spool, guest.thread_size);
     struct cct_node *root = spool_alloc_as(&guest.spool, sizeof *root);
-    if (!t || !root) {
-        drop_as(DROP_SPOOL_FULL);
+    struct spool_thread *t = root ? spool_alloc_as(&guest.spool, guest.thread_size) : NULL;
+    if (!t)
         return NULL;
-    }
     root->key = key_pseudo(KEY_ROOT);
     t->tid = tid;
     t->tree = spool_ref_of(&guest.spool, root);
@@ -48,8 +46,10 @@ struct spool_thread *guest_thread_begin_as(void)
     int32_t tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     struct spool_thread *t =
         guest_thread_make_as(tid, __atomic_load_n(&guest.phase, __ATOMIC_ACQUIRE));
-    if (!t)
+    if (!t) {
+        drop_as(DROP_SPOOL_FULL);
         return NULL;
+    }
     guest_thread_name_as(t);
     guest_thread_publish_as(t);
     return t;

@@ -71,7 +71,14 @@ static void record_publish(struct spool_process *p)
 
 bool process_begin(int argc, char **argv)
 {
-    struct spool_process *p = record_make();
+    /* Where the collector is behind, the program waits: else nothing would be known of it. */
+    enum { TRIES = 3, ENOUGH = 1 << 18, MS = 200, TRANSLATED_MS = 5000 };
+    uint32_t ms = rt.carrier->translates ? TRANSLATED_MS : MS;
+    struct spool_process *p = NULL;
+    for (int i = 0; i < TRIES && !p; i++) {
+        spool_wait_as(&guest.spool, ENOUGH, ms);
+        p = record_make();
+    }
     if (!p)
         return false;
     p->command = guest_command(argc, argv);

@@ -189,8 +189,11 @@ static void record_use_as(struct rt_thread *t, struct spool_thread *record, uint
 static struct spool_thread *record_new_as(struct rt_thread *t, uint32_t phase, uint32_t which)
 {
     struct spool_thread *record = guest_thread_make_as(t->tid, phase);
-    if (!record)
+    if (!record) {
+        if (!rt.carrier->translates) /* that one tries again, and counts what it stops for */
+            __atomic_fetch_add(&guest.process->drops[DROP_SPOOL_FULL], 1, __ATOMIC_RELAXED);
         return NULL;
+    }
     record->which = which;
     if (t->timeline.record)
         record->timeline = spool_ref_of(&guest.spool, t->timeline.record);
@@ -545,10 +548,10 @@ bool thread_fork_child_numbered_as(struct rt_thread *keep, int32_t tid)
         free_states = NULL;
     free_lock = 0;
     for (uint32_t i = 0; i < rt.slots_used; i++)
-        if (rt.slots[i] != keep)
-            rt.slots[i] = NULL;
+        rt.slots[i] = NULL;
     if (!keep)
         return false;
+    rt.slots[keep->slot] = keep;
     keep->tid = tid;
     keep->busy = keep->inside = 0;
     keep->vfork.child = keep->vfork.spare = NULL; /* their records are the parent's */

@@ -75,6 +75,17 @@ bool spool_ready_as(const struct spool *s, uint64_t size)
     return ready;
 }
 
+bool spool_wait_as(const struct spool *s, uint64_t size, uint32_t ms)
+{
+    static const uint64_t pause[2] = {0, 1000000}; /* nanoseconds */
+    while (!spool_ready_as(s, size)) {
+        if (!ms-- || !spool_can_grow_as(s))
+            return false;
+        sys_call3_as(SYS_nanosleep, (long)pause, 0, 0);
+    }
+    return true;
+}
+
 void *spool_alloc_as(const struct spool *s, uint64_t size)
 {
     return alloc_as(s, size, SPOOL_UNIT);

@@ -461,6 +461,8 @@ static inline spool_ref spool_ref_of(const struct spool *s, const void *record)
 void *spool_alloc_as(const struct spool *s, uint64_t size);
 /* Whether storage for so much is ready; if it is not, the collector is asked for it. */
 bool spool_ready_as(const struct spool *s, uint64_t size);
+/* Waits until it is, so many milliseconds at most; other processes may take it first. */
+bool spool_wait_as(const struct spool *s, uint64_t size, uint32_t ms);
 /* Whether there can be more than is ready: this process has mapped more. */
 bool spool_can_grow_as(const struct spool *s);
 

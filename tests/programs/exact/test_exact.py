@@ -1,6 +1,6 @@
 """Whole runs under the engine: each program must behave as it does natively, to the last byte.
 
-usage: test_exact.py signals|storms|threads|throng|no_maps|rooted|exhausted|code|patched|alone|unread|calls|totals|contexts|ours|from_edges|start|programs
+usage: test_exact.py signals|storms|threads|throng|behind|no_maps|rooted|exhausted|code|patched|alone|unread|calls|totals|contexts|ours|from_edges|start|programs
 """
 import json
 import os
@@ -8,7 +8,8 @@ import shutil
 import sys
 import tempfile
 
-from harness import PENUMBRA, Failure, Recording, expect, main, nodes, run, target
+from harness import (PENUMBRA, Failure, Recording, expect, halting_record, main, nodes, run,
+                     target)
 import programs as suite
 
 
@@ -55,6 +56,22 @@ def throng():
         stopped = [why for why, count in r["stopped"].items() if count]
         expect(not stopped, f"{tool}: the engine stopped: {stopped}")
         expect(len(r["threads"]) == 201, f"{tool}: {len(r['threads'])} threads")
+
+
+def behind():
+    """Storage runs short for longer than it takes to make a thread or to start a program, and what
+    was ready is another one's by the time it is used: all wait, and all are observed."""
+    programs = "i=0; while [ $i -lt 40 ]; do /bin/true & i=$((i+1)); done; wait"
+    with tempfile.TemporaryDirectory() as folder:
+        for command, tool, status, expected in (([target("throng")], "results", 3, (1, 201)),
+                                                (["sh", "-c", programs], "values", 0, (81, 81))):
+            r = halting_record(command, os.path.join(folder, "out.pnb"),
+                               ("--exact", "--tool", tool), status, still=0.4)
+            stopped = [why for why, count in r["stopped"].items() if count]
+            expect(not stopped and not any(r["dropped"].values()),
+                   f"{tool}: the engine stopped: {stopped}, {r['dropped']}")
+            seen = len(r["processes"]), len(r["threads"])
+            expect(seen == expected, f"{tool}: {seen} observed")
 
 
 def no_maps():
@@ -344,7 +361,7 @@ def programs():
 
 if __name__ == "__main__":
     main({"signals": signals, "storms": storms, "threads": threads, "throng": throng,
-          "no_maps": no_maps, "rooted": rooted,
-          "exhausted": exhausted, "code": code, "patched": patched, "alone": alone,
+          "behind": behind, "no_maps": no_maps, "rooted": rooted, "exhausted": exhausted,
+          "code": code, "patched": patched, "alone": alone,
           "unread": unread, "calls": calls, "totals": totals, "contexts": contexts, "ours": ours,
           "from_edges": from_edges, "start": start, "programs": programs})

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 PENUMBRA = os.environ["PENUMBRA"]  # the built command
 TARGETS = os.environ["TARGETS"]    # folder of the built targets
@@ -109,6 +110,27 @@ class Recording:
 
     def complete(self):
         return 1 - self.report["truncated"] / max(1, self.samples())
+
+
+def report_of(file):
+    result = run([PENUMBRA, "report", "--json", "--quick", file])
+    expect(result.returncode == 0, f"report failed: {result.stderr.decode()}")
+    return json.loads(result.stdout)
+
+
+def halting_record(command, profile, options, status=0, still=0.2):
+    """A recording whose collector stands still most of the time: its report."""
+    collector = subprocess.Popen([PENUMBRA, "record", "-q", "-o", profile, *options, "--",
+                                  *command])
+    end = time.monotonic() + PATIENCE
+    while collector.poll() is None and time.monotonic() < end:
+        collector.send_signal(signal.SIGSTOP)
+        time.sleep(still)
+        collector.send_signal(signal.SIGCONT)
+        time.sleep(still / 4)
+    collector.kill()  # unless it has ended
+    expect(collector.wait() == status, f"status {collector.returncode}")
+    return report_of(profile)
 
 
 def nodes(tree):

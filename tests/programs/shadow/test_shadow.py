@@ -11,7 +11,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.environ["HARNESS"])
-from harness import PATIENCE, PENUMBRA, Recording, expect, main, run, target  # noqa: E402
+from harness import (PATIENCE, PENUMBRA, Recording, expect, halting_record,  # noqa: E402
+                     main, report_of, run, target)
 from shadows import MORE, SHADOW, TIMES, record, skip_test, until  # noqa: E402
 
 
@@ -84,12 +85,6 @@ def session(pid):
         return int(fields(pid)[3])
     except OSError:
         return -1
-
-
-def report_of(file):
-    result = run([PENUMBRA, "report", "--json", "--quick", file])
-    expect(result.returncode == 0, f"report failed: {result.stderr.decode()}")
-    return json.loads(result.stdout)
 
 
 def bytes_once():
@@ -379,21 +374,6 @@ def reading():
     expect(not functions.get("told_wrong"), f"a shadow has read something else: {functions}")
 
 
-def halting_record(command, profile, *options):
-    """A recording whose collector stands still most of the time: its report."""
-    collector = subprocess.Popen([PENUMBRA, "record", "-q", "-o", profile, *SHADOW, *options, "--",
-                                  *command])
-    end = time.monotonic() + PATIENCE
-    while collector.poll() is None and time.monotonic() < end:
-        collector.send_signal(signal.SIGSTOP)
-        time.sleep(0.2)
-        collector.send_signal(signal.SIGCONT)
-        time.sleep(0.1)
-    collector.kill()  # unless it has ended
-    expect(collector.wait() == 0, f"status {collector.returncode}")
-    return report_of(profile)
-
-
 def room():
     """Storage runs short while the collector stands still: shadows wait for it, their time is
     nobody's."""
@@ -407,9 +387,9 @@ def room():
         # They wait for half a second only, which on a busy machine is not always enough.
         while whole < 5 or early > whole / 4:
             expect(time.monotonic() < end, f"{whole} were complete, {early} ended early")
+            options = (*SHADOW, "--tool", "results", "--sample-size", "20M")
             ended = halting_record([sys.executable, "-c", work], os.path.join(folder, "out.pnb"),
-                                   "--tool", "results",
-                                   "--sample-size", "20M")["shadows"]["ended"]
+                                   options)["shadows"]["ended"]
             whole, early = whole + ended["complete"], early + ended["engine"] + ended["fault"]
 
 

@@ -3,6 +3,7 @@
  *
  * Ownership: the engine lives as long as the process; records are the spool's. */
 #include "engine/mappings.h"
+#include "engine/state.h"
 #include "runtime/carrier/exact/whole.h"
 #include "runtime/carrier/carrier.h"
 #include "runtime/trampoline/forbidden.h"
@@ -35,11 +36,14 @@ static struct trust_range exact_trust(void *data, uint64_t address)
 
 static bool exact_thread_begin(struct engine_thread *t)
 {
-    struct rt_thread *state = thread_make_as();
+    struct rt_thread *state;
+    engine_room_wait_as(t->engine);
+    while ((state = thread_make_as()) && !thread_begin_as(state))
+        if (!engine_room_again_as(t->engine))
+            return false;
     if (!state)
         return false;
-    if (!thread_begin_as(state))
-        return false;
+    engine_storage_waited(t->engine);
     whole_thread_as(t)->carrier = state;
     t->record = state->record;
     return true;
@@ -55,15 +59,32 @@ static void exact_thread_end(struct engine_thread *t)
     whole_thread_as(t)->carrier = NULL;
 }
 
+/* The records of a forked child. */
+static bool child_records_make(struct engine_thread *t, const struct spool_counts *parent)
+{
+    struct engine *e = t->engine;
+    bool followed = rt_running_as() && spool_header(&guest.spool)->follow;
+    engine_room_wait_as(e);
+    for (; !process_copy_as(); rt.state = RT_PROFILED)
+        if (!followed || !engine_room_again_as(e))
+            return false;
+    while (parent && !(counts = counts_fork_child_as(&guest.spool, parent, guest.process)))
+        if (!engine_room_again_as(e))
+            break;
+    struct rt_thread *state = state_of(t);
+    while (!thread_fork_child_as(state))
+        if (!state || !engine_room_again_as(e))
+            return false;
+    engine_storage_waited(e);
+    return true;
+}
+
 static bool exact_fork_child(struct engine_thread *t)
 {
     const struct spool_counts *parent = counts;
     int32_t tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     counts = NULL;
-    engine_room_wait_as(t->engine);
-    if (process_copy_as() && parent)
-        counts = counts_fork_child_as(&guest.spool, parent, guest.process);
-    bool recorded = rt_profiled_as() && thread_fork_child_as(state_of(t));
+    bool recorded = child_records_make(t, parent);
     t->record = recorded ? state_of(t)->record : NULL;
     return engine_fork_child_as(t->engine, t, counts, tid) && counts && recorded;
 }
@@ -116,8 +137,12 @@ static const struct whole_events events = {
 
 static bool exact_begin(void)
 {
+    enum { TRIES = 3, ENOUGH = 1 << 18, MS = 5000 };
     enum stop_reason why = STOP_NO_MEMORY;
-    counts = counts_begin_as(&guest.spool, guest.process);
+    for (int i = 0; i < TRIES && !counts; i++) {
+        spool_wait_as(&guest.spool, ENOUGH, MS);
+        counts = counts_begin_as(&guest.spool, guest.process);
+    }
     struct engine_config config;
     bytes_clear_as(&config, sizeof config);
     config.carrier = &engine_carrier;

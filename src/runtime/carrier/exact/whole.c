@@ -166,8 +166,6 @@ void whole_thread_begun_as(struct engine_thread *child)
     gs_set(0);
     if (child->window.record)
         child->window.record->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
-    /* for its record: what its maker waited for may be taken by now */
-    engine_room_wait_as(whole.engine);
     if (!whole.events->thread_begin(child))
         whole_stopped_as(child, STOP_NO_MEMORY);
     engine_start_as(child);
