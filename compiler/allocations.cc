@@ -67,4 +67,4 @@ static void look(rtx_insn *insn, answers *into)
 }
 
 extern const instrumentation allocations_instrumentation;
-const instrumentation allocations_instrumentation = {"allocations", look, NULL};
+const instrumentation allocations_instrumentation = {"allocations", look, NULL, NULL};

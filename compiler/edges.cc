@@ -86,4 +86,4 @@ bool edges_event(int from, int to, event_record *event)
 static void look(rtx_insn *, answers *) {}
 
 extern const instrumentation edges_instrumentation;
-const instrumentation edges_instrumentation = {"edges", look, NULL};
+const instrumentation edges_instrumentation = {"edges", look, NULL, NULL};

@@ -2,12 +2,14 @@
  * made of them. A member of a nested struct counts for the members that contain it, too, at depth
  * 1 and more. */
 #include "gcc.h"
+#include "bitfields.h"
 #include "instrument.h"
 
 #include "penumbra/inst.h"
 #include "types.h"
 
 struct member_access {
+    rtx_insn *insn;
     rtx mem;
     uint8_t kind;
     unsigned depth;
@@ -17,14 +19,17 @@ static void add(int field, member_access *a, answers *into)
 {
     event_record event;
     event.kind = a->kind;
-    event.field = field;
     event.aux = MEM_SIZE_KNOWN_P(a->mem) ? (uint32_t)MEM_SIZE(a->mem).to_constant() : 0;
     event.site = (uint8_t)(a->depth < 255 ? a->depth : 255);
-    into->event(event);
+    bool is_write = a->kind == PENUMBRA_INST_WRITE;
+    for (int meant : bitfields_meant(INSN_LOCATION(a->insn), field, is_write)) {
+        event.field = meant;
+        into->event(event);
+    }
 }
 
-/* A part of a whole struct: the members that lie in it. So are bit fields read: the instruction
- * does not say which of those that share its bytes it is about, and the first stands for all. */
+/* A part of a whole struct: the members that lie in it. So are bit fields accessed: where it is not
+ * known which of those that share its bytes are meant, the first stands for all. */
 static void add_members(tree type, member_access *a, answers *into)
 {
     if (TREE_CODE(type) != RECORD_TYPE || !MEM_OFFSET_KNOWN_P(a->mem) ||
@@ -39,9 +44,9 @@ static void add_members(tree type, member_access *a, answers *into)
 }
 
 /* Reads or writes of the members that memory lies in. */
-static void look_at_memory(rtx mem, uint8_t kind, answers *into)
+static void look_at_memory(rtx_insn *insn, rtx mem, uint8_t kind, answers *into)
 {
-    member_access a = {mem, kind, 0};
+    member_access a = {insn, mem, kind, 0};
     tree expr = MEM_EXPR(mem);
     if (expr)
         add_members(TREE_TYPE(expr), &a, into);
@@ -54,36 +59,36 @@ static void look_at_memory(rtx mem, uint8_t kind, answers *into)
     }
 }
 
-static void reads(const_rtx x, answers *into)
+static void reads(rtx_insn *insn, const_rtx x, answers *into)
 {
     subrtx_iterator::array_type array;
     FOR_EACH_SUBRTX(iter, array, x, NONCONST)
         if (MEM_P(*iter))
-            look_at_memory(CONST_CAST_RTX(*iter), PENUMBRA_INST_READ, into);
+            look_at_memory(insn, CONST_CAST_RTX(*iter), PENUMBRA_INST_READ, into);
 }
 
 /* The destination of a SET: memory that it writes, or parts of; its address may read. */
-static void writes(rtx destination, answers *into)
+static void writes(rtx_insn *insn, rtx destination, answers *into)
 {
     while (GET_CODE(destination) == ZERO_EXTRACT || GET_CODE(destination) == STRICT_LOW_PART ||
            GET_CODE(destination) == SUBREG)
         destination = XEXP(destination, 0);
     if (!MEM_P(destination))
         return;
-    look_at_memory(destination, PENUMBRA_INST_WRITE, into);
-    reads(XEXP(destination, 0), into);
+    look_at_memory(insn, destination, PENUMBRA_INST_WRITE, into);
+    reads(insn, XEXP(destination, 0), into);
 }
 
-static void look_at_set(rtx x, answers *into)
+static void look_at_set(rtx_insn *insn, rtx x, answers *into)
 {
     if (GET_CODE(x) != SET)
         return;
     rtx source = SET_SRC(x);
     if (GET_CODE(source) == CALL) /* what is called may be read from a field */
-        reads(XEXP(XEXP(source, 0), 0), into);
+        reads(insn, XEXP(XEXP(source, 0), 0), into);
     else
-        reads(source, into);
-    writes(SET_DEST(x), into);
+        reads(insn, source, into);
+    writes(insn, SET_DEST(x), into);
 }
 
 /* An asm's operands: inputs are read, outputs are SETs. */
@@ -92,18 +97,18 @@ static void look(rtx_insn *insn, answers *into)
     rtx pattern = PATTERN(insn);
     if (CALL_P(insn)) {
         if (rtx call = get_call_rtx_from(insn))
-            reads(XEXP(XEXP(call, 0), 0), into);
+            reads(insn, XEXP(XEXP(call, 0), 0), into);
         return;
     }
     if (GET_CODE(pattern) != PARALLEL) {
-        look_at_set(pattern, into);
+        look_at_set(insn, pattern, into);
         return;
     }
     /* Flags and memory of one instruction are two SETs with the same source: counted once. */
     std::vector<event_record> seen;
     for (int i = 0; i < XVECLEN(pattern, 0); i++) {
         answers of_one;
-        look_at_set(XVECEXP(pattern, 0, i), &of_one);
+        look_at_set(insn, XVECEXP(pattern, 0, i), &of_one);
         for (const event_record &event : of_one.events) {
             bool known = false;
             for (const event_record &other : seen)
@@ -117,4 +122,4 @@ static void look(rtx_insn *insn, answers *into)
 }
 
 extern const instrumentation fields_instrumentation;
-const instrumentation fields_instrumentation = {"fields", look, NULL};
+const instrumentation fields_instrumentation = {"fields", look, NULL, NULL};

@@ -4,6 +4,7 @@
 #ifndef PENUMBRA_COMPILER_GCC_H
 #define PENUMBRA_COMPILER_GCC_H
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>

@@ -46,9 +46,15 @@ struct instrumentation {
     const char *name;
     void (*look)(rtx_insn *insn, answers *into);
     void (*enter)(answers *into); /* the function is entered; NULL: nothing to say */
+    /* A marker of debug information, which is no instruction. It says lines and callers itself. May
+     * be NULL. */
+    void (*mark)(rtx_insn *marker, answers *into);
 };
 
 extern const instrumentation *const instrumentations[]; /* ends with NULL */
+
+/* The inlined function that a scope is in: its linkage name; "": it is the function's own. */
+std::string instrument_scope(tree block);
 
 /* The function that the instruction's line belongs to, if it is inlined: its linkage name. Else
  * "". Known if scopes are kept, as with -g. */

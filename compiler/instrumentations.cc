@@ -38,10 +38,9 @@ std::string instrument_callee(const rtx_insn *insn)
     return *name == '*' ? name + 1 : name;
 }
 
-std::string instrument_caller(const rtx_insn *insn)
+std::string instrument_scope(tree block)
 {
-    location_t where = INSN_LOCATION(insn);
-    for (tree block = LOCATION_BLOCK(where); block && TREE_CODE(block) == BLOCK;
+    for (; block && TREE_CODE(block) == BLOCK;
          block = BLOCK_SUPERCONTEXT(block)) {
         if (!inlined_function_outer_scope_p(block))
             continue;
@@ -51,4 +50,9 @@ std::string instrument_caller(const rtx_insn *insn)
         return "";
     }
     return "";
+}
+
+std::string instrument_caller(const rtx_insn *insn)
+{
+    return instrument_scope(LOCATION_BLOCK(INSN_LOCATION(insn)));
 }

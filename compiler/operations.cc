@@ -47,6 +47,16 @@ static unsigned site_of(uint32_t line)
     return site < 255 ? site : 255;
 }
 
+/* What the instrumentations say of a marker. */
+static std::vector<event_record> ask_marker(rtx_insn *insn)
+{
+    answers into;
+    for (const instrumentation *const *i = instrumentations; *i; i++)
+        if ((*i)->mark && arguments_want((*i)->name))
+            (*i)->mark(insn, &into);
+    return into.events;
+}
+
 bool operations_are_in(basic_block block)
 {
     rtx_insn *insn;
@@ -55,6 +65,8 @@ bool operations_are_in(basic_block block)
     FOR_BB_INSNS(block, insn) {
         answers into;
         if (NONDEBUG_INSN_P(insn) && ask(insn, &into))
+            return true;
+        if (DEBUG_MARKER_INSN_P(insn) && !ask_marker(insn).empty())
             return true;
     }
     return false;
@@ -134,10 +146,16 @@ static std::vector<pending> look_at(basic_block block)
     std::vector<event_record> events;
     rtx_insn *insn, *first = NULL;
     FOR_BB_INSNS(block, insn) {
-        if (!NONDEBUG_INSN_P(insn))
+        bool marker = DEBUG_MARKER_INSN_P(insn);
+        if (!NONDEBUG_INSN_P(insn) && !marker)
             continue;
         if (!first)
             first = insn;
+        if (marker) {
+            std::vector<event_record> marked = ask_marker(insn);
+            events.insert(events.end(), marked.begin(), marked.end());
+            continue;
+        }
         answers into;
         if (ask(insn, &into)) {
             complete(insn, &into);

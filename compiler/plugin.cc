@@ -1,11 +1,12 @@
 /* penumbra.so: instrumentation sampling for GCC (docs/instrumentation.md).
  *
  * Its pass runs when a function's instructions and their order are final, before the control
- * flow graph is given up. A small one before it looks for types that instructions do not have. */
+ * flow graph is given up. A small one before it looks for what instructions do not have. */
 #include "gcc.h"
 
 #include "allocations.h"
 #include "arguments.h"
+#include "bitfields.h"
 #include "checks.h"
 #include "duplicate.h"
 #include "inplace.h"
@@ -54,11 +55,12 @@ class types_pass : public gimple_opt_pass {
 public:
     explicit types_pass(gcc::context *context) : gimple_opt_pass(types_pass_data, context) {}
 
-    bool gate(function *) final override { return arguments_want("allocations"); }
-
     unsigned int execute(function *in) final override
     {
-        allocations_find_types(in);
+        if (arguments_want("allocations"))
+            allocations_find_types(in);
+        if (arguments_want("fields"))
+            bitfields_find(in);
         return 0;
     }
 };

@@ -82,6 +82,20 @@ int tables_values()
     return (int)values.size();
 }
 
+int tables_field_type(int field)
+{
+    auto after = std::upper_bound(
+        types.begin(), types.end(), field,
+        [](int wanted, const type_row &row) { return wanted < row.first_field; });
+    return (int)(after - types.begin()) - 1;
+}
+
+uint32_t tables_field_flags(int field)
+{
+    const type_row &row = types[tables_field_type(field)];
+    return row.type.fields[field - row.first_field].flags;
+}
+
 bool tables_are_used()
 {
     return !functions.empty();

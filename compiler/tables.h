@@ -58,6 +58,9 @@ int tables_value(const value_record &value);
 int tables_type_known(unsigned id);
 int tables_type(unsigned id, const type_record &type);
 int tables_first_field(int type);
+/* The type that a field is a member of, and enum penumbra_inst_field_flags. */
+int tables_field_type(int field);
+uint32_t tables_field_flags(int field);
 
 /* How many there are. */
 int tables_blocks();

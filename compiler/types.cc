@@ -9,10 +9,24 @@ static bool is_record(tree type)
     return TREE_CODE(type) == RECORD_TYPE || TREE_CODE(type) == UNION_TYPE;
 }
 
+/* The typedef that names a type which has no name of its own; the first one. */
+static tree typedef_of(tree type)
+{
+    tree first = NULL_TREE;
+    for (tree v = TYPE_MAIN_VARIANT(type); v; v = TYPE_NEXT_VARIANT(v)) {
+        tree name = TYPE_NAME(v);
+        if (name && TREE_CODE(name) == TYPE_DECL && DECL_NAME(name) && DECL_ORIGINAL_TYPE(name))
+            first = name;
+    }
+    return first;
+}
+
 /* A declared type's name with what it is in; "" for none. */
 static std::string declared_name(tree type)
 {
     tree name = TYPE_NAME(type);
+    if (!name && is_record(type))
+        name = typedef_of(type);
     if (!name)
         return "";
     if (TREE_CODE(name) == IDENTIFIER_NODE)

@@ -87,4 +87,4 @@ static void enter(answers *into)
 }
 
 extern const instrumentation values_instrumentation;
-const instrumentation values_instrumentation = {"values", look, enter};
+const instrumentation values_instrumentation = {"values", look, enter, NULL};

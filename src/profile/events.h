@@ -1,5 +1,5 @@
 /* What compiled-in instrumentation has observed: the tables of the tools `fields`,
- * `callsites`, `named` and `allocations`.
+ * `callsites`, `named`, `allocations` and `branches`.
  *
  *      kind            place                       to                      sums
  *      EVENT_CALL      call site (entity)          callee (entity), or its code
@@ -13,6 +13,7 @@
  *      EVENT_VALUE     value (entity)              -                        what it was: hotlists
  *      EVENT_ALLOCATED call site                   type, or callee          how often
  *      EVENT_BYTES     call site                   type, or callee          bytes asked for
+ *      EVENT_EDGE      branch (entity)             way on (entity)
  *
  * The weight estimates how often it happened; samples are how often it was seen. Squares are sums
  * over bursts of the square of what each added to the weight: what the weight's variance is
@@ -31,7 +32,8 @@
 
 enum event_kind {
     EVENT_CALL, EVENT_INLINED, EVENT_READ, EVENT_WRITE, EVENT_PAIR, EVENT_SHARED,
-    EVENT_MEMBER, EVENT_TYPE, EVENT_VALUE, EVENT_ALLOCATED, EVENT_BYTES, EVENT_KIND_COUNT
+    EVENT_MEMBER, EVENT_TYPE, EVENT_VALUE, EVENT_ALLOCATED, EVENT_BYTES,
+    EVENT_EDGE, EVENT_KIND_COUNT
 };
 
 /* image, process: as in struct profile_block; of an entity PROFILE_IMAGE_NONE and 0. */

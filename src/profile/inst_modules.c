@@ -194,6 +194,12 @@ bool inst_event(const struct inst_module_view *m, uint32_t block, uint32_t numbe
                        b.function, INST_FUNCTIONS, &function))
         return false;
     *out = (struct inst_event_view){.kind = e.kind, .line = e.line, .site = e.site};
+    if (e.kind == PENUMBRA_INST_EDGE) {
+        struct penumbra_inst_function f;
+        out->edge = e.aux;
+        if (e.source != UINT16_MAX && record_get(m, INST_FUNCTIONS, function, &f))
+            out->from = f.line + e.source;
+    }
     out->caller = STRING_OF(m, INST_EVENTS, first + number, e, caller);
     if (!place_of(m, function, &out->caller, &out->file))
         return false;

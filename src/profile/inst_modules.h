@@ -50,6 +50,7 @@ struct inst_event_view {
     const char *callee; /* CALL, INLINED */
     const char *caller, *file;
     uint32_t line, site;
+    uint32_t edge, from; /* EDGE: its number in the function, the line that it comes from or 0 */
 };
 
 /* How many events a block has; 0: it is damaged, or has none. */

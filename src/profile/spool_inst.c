@@ -109,6 +109,23 @@ static void call_put(struct reading *r, const struct inst_event_view *site,
     put(r, r->calls, &e);
 }
 
+/* The branch is where it is left; the way on is told from others by its number in the function. */
+static void edge_put(struct reading *r, const struct inst_event_view *way,
+                     const struct block_sums *s)
+{
+    struct entity_batch *entities = &r->q->r->modules->entities;
+    struct profile_entity from = {.kind = ENTITY_SITE, .name = (char *)(uintptr_t)way->caller,
+                                  .scope = (char *)(uintptr_t)way->file, .at = way->from,
+                                  .number = way->site};
+    struct profile_entity to = from;
+    to.at = way->line;
+    to.number = way->edge;
+    struct profile_event e = event_of(entity_batch_add(entities, &from), EVENT_EDGE, s);
+    struct profile_events *table = profile_events_of(r->q->profile, TABLE_BRANCHES);
+    e.to = entity_batch_add(entities, &to);
+    r->ok = r->ok && table && e.offset && e.to && profile_events_add(table, &e);
+}
+
 static void access_put(struct reading *r, const struct inst_event_view *event,
                        const struct block_sums *s)
 {
@@ -318,6 +335,8 @@ static void blocks_put(struct reading *r)
                 access_put(r, &e, s);
             else if (e.callee)
                 call_put(r, &e, s, 0);
+            else if (e.kind == PENUMBRA_INST_EDGE)
+                edge_put(r, &e, s);
         }
         if (n > 1)
             fields_pair(r, b, b, s, s->squares);
@@ -426,7 +445,8 @@ static bool threads_read(struct counts_process *q, const struct inst_thread_view
 /* What is said of all tables alike. */
 static void totals_copy(struct profile *p, const struct profile_events *from)
 {
-    static const uint32_t others[] = {TABLE_CALLSITES, TABLE_NAMED, TABLE_ALLOCATIONS};
+    static const uint32_t others[] = {TABLE_CALLSITES, TABLE_NAMED, TABLE_ALLOCATIONS,
+                                      TABLE_BRANCHES};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         struct profile_events *to = observed_table(p, others[i]);
         if (!to)

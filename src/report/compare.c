@@ -37,7 +37,8 @@ const char *compare_by_name(unsigned by)
 {
     static const char *const names[COMPARE_KINDS] = {"function", "path", "call", "block",
                                                      "edge", "acyclic", "instruction", "result",
-                                                     "callsite", "field", "named", "allocation"};
+                                                     "callsite", "field", "named", "allocation",
+                                                     "branch"};
     return by < COMPARE_KINDS ? names[by] : NULL;
 }
 
@@ -335,6 +336,7 @@ static uint32_t events_table(enum compare_by by)
 {
     return by == COMPARE_FIELD        ? (uint32_t)TABLE_FIELDS
            : by == COMPARE_ALLOCATION ? (uint32_t)TABLE_ALLOCATIONS
+           : by == COMPARE_BRANCH     ? (uint32_t)TABLE_BRANCHES
                                       : (uint32_t)TABLE_CALLSITES;
 }
 
@@ -342,6 +344,7 @@ static bool is_compared(const struct profile_event *e, enum compare_by by)
 {
     bool is = by == COMPARE_FIELD        ? e->kind == EVENT_READ || e->kind == EVENT_WRITE
               : by == COMPARE_ALLOCATION ? e->kind == EVENT_BYTES
+              : by == COMPARE_BRANCH     ? e->kind == EVENT_EDGE
                                          : e->kind == EVENT_CALL || e->kind == EVENT_INLINED;
     return is && e->weight;
 }
@@ -428,6 +431,7 @@ static bool collect(struct items *items, const struct identities *ids,
         case COMPARE_RESULT: add_results(items, ids, views[side], side); break;
         case COMPARE_NAMED: add_named(items, ids, views[side], side); break;
         case COMPARE_ALLOCATION:
+        case COMPARE_BRANCH:
         case COMPARE_CALLSITE:
         case COMPARE_FIELD: add_events(items, ids, views[side], side, by); break;
         default: add_functions(items, ids, views[side], side); break;
@@ -510,7 +514,8 @@ static bool has_kind(const struct view *v, enum compare_by by)
                ? values && values->hotlist_count
            : by == COMPARE_RESULT ? has_results(observed_values(v->profile))
            : by == COMPARE_NAMED  ? has_named(v)
-           : by == COMPARE_CALLSITE || by == COMPARE_FIELD || by == COMPARE_ALLOCATION
+           : by == COMPARE_CALLSITE || by == COMPARE_FIELD || by == COMPARE_ALLOCATION ||
+                   by == COMPARE_BRANCH
                ? has_events(v, by)
                : v->samples > 0;
 }
@@ -527,6 +532,7 @@ static bool check_kind(const struct view *v, const char *which, enum compare_by 
         [COMPARE_FIELD] = "s; record --carrier compiled counts them",
         [COMPARE_NAMED] = " value; record --carrier compiled counts them",
         [COMPARE_ALLOCATION] = "s; record --carrier compiled counts them",
+        [COMPARE_BRANCH] = "; record --carrier compiled counts them",
         [COMPARE_RESULT] = "s; record --tool results observes all of them, --tool values some",
     };
     if (has_kind(v, by))

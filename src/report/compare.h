@@ -27,6 +27,7 @@ enum compare_by {
     COMPARE_FIELD,    /* reads and writes of fields, likewise */
     COMPARE_NAMED,    /* values with names, and what they were, likewise */
     COMPARE_ALLOCATION, /* bytes by site and type, likewise */
+    COMPARE_BRANCH, /* ways on from branches, likewise */
     COMPARE_KINDS
 };
 

@@ -86,7 +86,8 @@ enum {
       TOOL_OF_COMPILER)                                                                            \
     X(NAMED, named, "values with their names: arguments, divisors, lengths, targets",              \
       TOOL_OF_COMPILER, .hotlists = true)                                                          \
-    X(ALLOCATIONS, allocations, "bytes and types that are allocated, by site", TOOL_OF_COMPILER)
+    X(ALLOCATIONS, allocations, "bytes and types that are allocated, by site", TOOL_OF_COMPILER)      \
+    X(BRANCHES, branches, "which way branches go, by line, within functions", TOOL_OF_COMPILER)
 #define TOOLS_HOTLIST(X)                                                                           \
     X(RESULTS, results, "the most frequent results of each instruction",                           \
       .carriers = TOOL_TRANSLATED, .blocks = true, .hotlists = true)

@@ -3,6 +3,7 @@
  *      each round        reads node.key and writes node.count, calls visit at line 20, and first or
  *                        second through a pointer at line 22: second at each fourth
  *                        its argument "n" is 3 or, at each fourth, -8; it allocates 24 bytes for a node
+ *                        goes from line 25 to line 31, or at each fourth to line 29
  *      each fourth       reads node.key again, and node.flag, and calls helper, inlined, at line 30
  *
  *      work N            the rounds
@@ -51,6 +52,10 @@ BLOCK("b_round", "f_work", "e_round", 3, 19);
 BLOCK("b_fourth", "f_work", "e_fourth", 3, 29);
 BLOCK("b_write", "f_work", "e_write", 1, 40);
 BLOCK("b_read", "f_work", "e_read", 1, 41);
+WAY("e_yes", 29, 0, 15);
+WAY("e_no", 31, 1, 15);
+BLOCK("b_yes", "f_work", "e_yes", 1, 25);
+BLOCK("b_no", "f_work", "e_no", 1, 25);
 TARGET("v_target", "f_work", 22);
 STRING("s_n", "n");
 STRING("s_malloc", "malloc");
@@ -62,7 +67,7 @@ FIELD("d_flag", "t_node", "s_flag", "s_char", 0, 64, 8, 1);
 FIELD("d_count", "t_node", "s_count", "s_long", 0, 128, 64, 8);
 FIELD("d_cold", "t_node", "s_cold", "s_bytes", 8, 192, 512, 1);
 
-enum { ROUND, FOURTH, WRITE, READ };
+enum { ROUND, FOURTH, WRITE, READ, YES, NO };
 #define block_of(n) (&__start_penumbra1_blocks[n])
 enum { TARGET_OF_CALL, ARGUMENT, ALLOCATED };
 #define value_of(n) (&__start_penumbra1_values[n])
@@ -98,6 +103,8 @@ static void work(long rounds)
         if (in)
             values(i % 4, next);
         next();
+        if (in)
+            event(block_of(i % 4 ? NO : YES));
         if (in && i % 4 == 0)
             event(block_of(FOURTH));
     }

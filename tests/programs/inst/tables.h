@@ -17,6 +17,10 @@
 #define EVENT(label, what, line, kind, site)                                                       \
     TABLE(events, 4, label ": .long " what " - ., 0, " #line ", 0\n.short 65535\n.byte " #kind     \
                            ", " #site "\n")
+/* from the line that lies `distance` behind the function's first */
+#define WAY(label, to_line, number, distance)                                                      \
+    TABLE(events, 4, label ": .long 0, 0, " #to_line ", " #number "\n.short " #distance            \
+                           "\n.byte 4, 0\n")
 #define TARGET(label, function, line)                                                              \
     TABLE(values, 4, label ": .long " function " - ., 0, 0, 0, " #line "\n.short 0\n.byte 1, 8, 0" \
                            ", 0, 0, 0, 0, 0, 0, 0\n")

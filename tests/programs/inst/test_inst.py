@@ -306,6 +306,8 @@ def expect_named(report, rounds):
     expect(count == rounds and targets == {"first": 0.75, "second": 0.25}, named)
     sites = [(a["line"], a["type"], a["allocations"], a["bytes"], a["caller"])
              for a in report["allocation_sites"]]
+    ways = {(b["line"], b["to_line"]): (b["count"], b["taken"]) for b in report["branches"]}
+    expect(ways == {(25, 29): (rounds // 4, 25), (25, 31): (rounds * 3 // 4, 75)}, ways)
     expect(sites == [(24, "node", rounds, 24 * rounds, "work")], sites)
 
 
@@ -318,9 +320,10 @@ def named():
     run([PENUMBRA, "merge", "-o", out, one.file, two.file])
     report = json.loads(run([PENUMBRA, "report", "--json", "--limit", "0", out]).stdout)
     expect_named(report, 3000)
-    text = run([PENUMBRA, "report", "--named", "--allocations", out]).stdout.decode()
+    text = run([PENUMBRA, "report", "--named", "--allocations", "--branches", out]).stdout.decode()
     for words in ("n in work (program.c:10)", "75.0% invariant: 3 75.0%, -8 25.0%", "target",
-                  "work (program.c:24) -> node (88 bytes each)", "72,000"):
+                  "work (program.c:24) -> node (88 bytes each)", "72,000",
+                  "work (program.c:25) -> line 31"):
         expect(words in text, f"no {words!r} in {text}")
     semi = run([PENUMBRA, "report", "--semi-invariant", one.file]).stdout.decode()
     expect("work: n" in semi, semi)
@@ -334,7 +337,7 @@ def named_sampled():
     [site] = some.report["allocation_sites"]
     expect(abs(site["bytes"] - 24 * SOME) < 24 * SOME * 0.05, site)
     expect(site["seen"] < SOME / 30, site)
-    for by in ("named", "allocation"):
+    for by in ("named", "allocation", "branch"):
         result = run([PENUMBRA, "compare", "--json", "--by", by, perfect.file, some.file])
         expect(result.returncode == 0, result)
         expect(96 < json.loads(result.stdout)["overlap"] <= 100, f"{by}: {result.stdout}")

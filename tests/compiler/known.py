@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Compiles a program with the plugin, records it, and looks at what the recording says.
+
+usage: known.py PENUMBRA PLUGIN RUNTIME CC FOLDER TEST
+
+RUNTIME is penumbra-inst.o, CC the compiler that PLUGIN is for, FOLDER where programs/ is. Tests:
+
+  names      values, allocations, types, bit fields and inlined calls by their names, counted exactly
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROUNDS = 1000
+
+
+def fail(text):
+    sys.exit(f"known.py: {text}")
+
+
+def expect(condition, text):
+    if not condition:
+        fail(text)
+
+
+def run(command, **more):
+    result = subprocess.run(command, capture_output=True, text=True, check=False, **more)
+    if result.returncode or result.stderr:
+        fail(f"{' '.join(command)}: {result.returncode}\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+class Tools:
+    def __init__(self, arguments, work):
+        self.penumbra, self.plugin, self.runtime, self.cc, self.folder = map(os.path.abspath, arguments)
+        self.work = work
+
+    def compile(self, name, flags, what):
+        """In the folder `work`, where files of counters go, too."""
+        source = os.path.join(self.folder, "programs", name + ".c")
+        plugin = [f"-fplugin={self.plugin}", f"-fplugin-arg-penumbra-gcc-what={what}",
+                  self.runtime, "-Wl,--export-dynamic-symbol=__penumbra1_owner"] if what else []
+        run([self.cc, *flags, source, "-o", name, "-pthread", *plugin], cwd=self.work)
+
+    def record(self, name, interval, *arguments):
+        run([self.penumbra, "record", "-q", "-o", "out.pnb", "--carrier", "compiled", "--interval",
+             str(interval), "--", "./" + name, *map(str, arguments)], cwd=self.work)
+        return json.loads(run([self.penumbra, "report", "--json", "--limit", "0", "out.pnb"],
+                              cwd=self.work))
+
+
+def names(tools):
+    tools.compile("known", ["-O2", "-g"], "calls,fields,values,allocations")
+    report = tools.record("known", 1, ROUNDS)
+    values = {(h["kind"], v["function"], v["name"]):
+              (v["count"], {e["text"]: e["share"] for e in h["values"]})
+              for v in report["named"] for h in v["hotlists"]}
+    expect(values["argument", "fill", "amount"] == (ROUNDS, {"5": 0.75, "-5": 0.25}), values)
+    expect(values["length", "copied", "memcpy"] == (ROUNDS, {"8": 0.5, "24": 0.5}), values)
+    expect(values["divisor", "divided", ""] == (ROUNDS, {"7": 1}), values)
+    sites = [(a["caller"], a["type"], a["allocations"], a["bytes"])
+             for a in report["allocation_sites"]]
+    expect(sites == [("main", "pair_t", ROUNDS, 16 * ROUNDS)], sites)
+    fields = {(t["name"], m["name"]): (m["reads"], m["writes"]) for t in report["types"]
+              for m in t["members"]}
+    expect(fields["pair_t", "first"] == (0, ROUNDS), fields)
+    expect(fields["bits", "two"][0] == ROUNDS and fields["bits", "one"][0] == 0, fields)
+    inlined = {(c["caller"], c["callee"]): c["count"] for c in report["call_sites"] if c["inlined"]}
+    expect(inlined == {("fill", "twice"): ROUNDS, ("main", "atol"): 1}, inlined)
+
+
+def main():
+    if len(sys.argv) != 7:
+        sys.exit(__doc__)
+    with tempfile.TemporaryDirectory(prefix="compiler-test-") as work:
+        {"names": names}[sys.argv[6]](Tools(sys.argv[1:6], work))
+
+
+if __name__ == "__main__":
+    main()
