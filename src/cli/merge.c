@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "cli/command.h"
 #include "cli/live_line.h"
 #include "cli/options.h"
@@ -38,14 +39,8 @@ struct merging {
 
 static bool add_input(struct inputs *in, const char *path, struct err *e)
 {
-    if (in->count == in->capacity) {
-        size_t capacity = in->capacity ? in->capacity * 2 : 16;
-        struct input *list = realloc(in->list, capacity * sizeof *list);
-        if (!list)
-            return err_set(e, ERR_INTERNAL, "out of memory");
-        in->list = list;
-        in->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(in->list, in->count, in->capacity))
+        return err_set(e, ERR_INTERNAL, "out of memory");
     in->list[in->count] = (struct input){.path = strdup(path)};
     if (!in->list[in->count].path)
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -137,25 +132,54 @@ static bool check_twice(const struct inputs *in, size_t index, struct err *e)
     return true;
 }
 
+/* Neighbours in the list that are one profile already. Merging looks at all that both sides have,
+ * so sides are of one size: each file is looked at log n times. */
+struct group {
+    struct profile *profile;
+    size_t first, count; /* inputs */
+};
+struct groups {
+    struct group list[CHAR_BIT * sizeof(size_t) + 1];
+    unsigned count;
+};
+
+/* The last one joins the one before. */
+static bool join_last(struct groups *g, const struct inputs *in, struct err *e)
+{
+    struct group *into = &g->list[g->count - 2], *from = &g->list[g->count - 1];
+    bool ok = profile_merge(into->profile, from->profile, e) ||
+              err_prefix(e, "\"%s\" and \"%s\"", in->list[into->first].path,
+                         in->list[from->first].path);
+    profile_free(from->profile);
+    into->count += from->count;
+    g->count--;
+    return ok;
+}
+
+static bool add_file(struct groups *g, const struct inputs *in, size_t index, struct err *e)
+{
+    struct profile *p = check_twice(in, index, e)
+                            ? open_profile(in->list[index].path, command_progress(), e)
+                            : NULL;
+    bool ok = p != NULL;
+    if (ok)
+        g->list[g->count++] = (struct group){p, index, 1};
+    while (ok && g->count > 1 && g->list[g->count - 2].count == g->list[g->count - 1].count)
+        ok = join_last(g, in, e);
+    return ok;
+}
+
 static struct profile *merge_all(const struct inputs *in, struct err *e)
 {
-    struct profile *all = NULL;
-    for (size_t i = 0; i < in->count; i++) {
-        struct profile *p =
-            check_twice(in, i, e) ? open_profile(in->list[i].path, command_progress(), e) : NULL;
-        bool ok = p && (!all || profile_merge(all, p, e) ||
-                        err_prefix(e, "\"%s\" and \"%s\"", in->list[0].path, in->list[i].path));
-        if (ok && !all) {
-            all = p;
-            continue;
-        }
-        profile_free(p);
-        if (!ok) {
-            profile_free(all);
-            return NULL;
-        }
-    }
-    return all;
+    struct groups g = {.count = 0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < in->count; i++)
+        ok = add_file(&g, in, i, e);
+    while (ok && g.count > 1)
+        ok = join_last(&g, in, e);
+    for (unsigned i = 0; !ok && i < g.count; i++)
+        profile_free(g.list[i].profile);
+    return ok ? g.list[0].profile : NULL;
 }
 
 static void say(const struct merging *m, const struct profile *p)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "base/sort.h"
 #include "profile/frames.h"
 #include "profile/profile.h"
 #include "profile/table/table.h"
@@ -120,8 +121,7 @@ static bool settle_blocks(struct profile_counts *c, uint32_t *new_index)
         if (!profile_is_private(list[i].block.image, list[i].block.offset))
             list[i].block.process = 0;
     }
-    if (c->block_count)
-        qsort(list, c->block_count, sizeof *list, compare_blocks);
+    sort_runs(list, c->block_count, sizeof *list, compare_blocks);
     for (uint32_t i = 0; i < c->block_count; i++) {
         struct profile_block *last = kept ? &c->blocks[kept - 1] : NULL;
         if (last && compare_blocks(last, &list[i].block) == 0)
@@ -143,8 +143,7 @@ static void settle_edges(struct profile_counts *c)
         if (!profile_is_private(e->from_image, e->from) && !profile_is_private(e->to_image, e->to))
             e->process = 0;
     }
-    if (c->edge_count)
-        qsort(c->edges, c->edge_count, sizeof *c->edges, compare_edges);
+    sort_runs(c->edges, c->edge_count, sizeof *c->edges, compare_edges);
     for (uint32_t i = 0; i < c->edge_count; i++) {
         struct profile_edge *last = kept ? &c->edges[kept - 1] : NULL;
         if (last && compare_edges(last, &c->edges[i]) == 0)

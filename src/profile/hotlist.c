@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/saturate.h"
+#include "base/sort.h"
 
 double hotlist_probability(const struct hotlist *h)
 {
@@ -24,8 +25,7 @@ static int compare_entries(const void *a, const void *b)
 
 void hotlist_sort(struct hotlist *h)
 {
-    if (h->count)
-        qsort(h->entries, h->count, sizeof *h->entries, compare_entries);
+    sort_runs(h->entries, h->count, sizeof *h->entries, compare_entries);
 }
 
 static void add_tnv(struct hotlist *h, struct hotlist_value value)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "base/sort.h"
 #include "profile/frames.h"
 
 struct profile_values *profile_values_new(const char *module)
@@ -124,8 +125,7 @@ static int compare_texts(const void *a, const void *b)
 static void settle_texts(struct profile_values *v)
 {
     uint32_t kept = 0;
-    if (v->text_count)
-        qsort(v->texts, v->text_count, sizeof *v->texts, compare_texts);
+    sort_runs(v->texts, v->text_count, sizeof *v->texts, compare_texts);
     for (uint32_t i = 0; i < v->text_count; i++) {
         struct profile_text *t = &v->texts[i], *last = kept ? &v->texts[kept - 1] : NULL;
         if (last && last->kind == t->kind && last->value.space == t->value.space &&
@@ -164,8 +164,7 @@ bool profile_values_settle(struct profile_values *v)
         if (!profile_is_private(h->image, h->offset) && !profile_is_private(h->site_image, h->site))
             h->process = 0;
     }
-    if (v->hotlist_count)
-        qsort(v->hotlists, v->hotlist_count, sizeof *v->hotlists, compare_hotlists);
+    sort_runs(v->hotlists, v->hotlist_count, sizeof *v->hotlists, compare_hotlists);
     for (uint32_t i = 0; i < v->hotlist_count; i++) {
         struct profile_hotlist *h = &v->hotlists[i], *last = kept ? &v->hotlists[kept - 1] : NULL;
         bool same = last && compare_hotlists(last, h) == 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/saturate.h"
+#include "base/sort.h"
 #include "profile/kind/kind.h"
 #include "profile/spool_rows.h"
 #include "profile/table/table.h"
@@ -135,8 +136,7 @@ static bool settle(void *table, const uint32_t *new_index)
     for (uint32_t i = 0; i < s->count; i++)
         if (!profile_is_private(s->list[i].image, s->list[i].offset))
             s->list[i].process = 0;
-    if (s->count)
-        qsort(s->list, s->count, sizeof *s->list, compare_streams);
+    sort_runs(s->list, s->count, sizeof *s->list, compare_streams);
     for (uint32_t i = 0; i < s->count; i++) {
         struct profile_stream *last = kept ? &s->list[kept - 1] : NULL;
         if (last && compare_streams(last, &s->list[i]) == 0)

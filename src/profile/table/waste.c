@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/saturate.h"
+#include "base/sort.h"
 #include "profile/kind/kind.h"
 #include "profile/spool_rows.h"
 #include "profile/table/table.h"
@@ -184,8 +185,7 @@ static void settle_sites(struct profile_waste *w)
     for (uint32_t i = 0; i < w->site_count; i++)
         if (!profile_is_private(w->sites[i].image, w->sites[i].offset))
             w->sites[i].process = 0;
-    if (w->site_count)
-        qsort(w->sites, w->site_count, sizeof *w->sites, compare_sites);
+    sort_runs(w->sites, w->site_count, sizeof *w->sites, compare_sites);
     for (uint32_t i = 0; i < w->site_count; i++) {
         struct profile_waste_site *last = kept ? &w->sites[kept - 1] : NULL;
         if (last && compare_sites(last, &w->sites[i]) == 0)
@@ -210,8 +210,7 @@ static bool settle(void *table, const uint32_t *new_index)
     settle_sites(w);
     for (uint32_t i = 0; i < w->pair_count; i++)
         waste_pair_settle(&w->pairs[i]);
-    if (w->pair_count)
-        qsort(w->pairs, w->pair_count, sizeof *w->pairs, profile_waste_pairs_compare);
+    sort_runs(w->pairs, w->pair_count, sizeof *w->pairs, profile_waste_pairs_compare);
     for (uint32_t i = 0; i < w->pair_count; i++) {
         struct profile_waste_pair *last = kept ? &w->pairs[kept - 1] : NULL, *p = &w->pairs[i];
         if (last && profile_waste_pairs_compare(last, p) == 0) {
