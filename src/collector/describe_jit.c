@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "collector/jitdump.h"
 #include "profile/generated.h"
 
@@ -52,14 +53,8 @@ static char *read_map(int fd, uid_t owner, uint64_t not_before_ns)
 
 bool jit_add(struct jit_symbols *m, uint64_t address, uint64_t size, const char *name)
 {
-    if (m->count == m->capacity) {
-        size_t capacity = m->capacity ? m->capacity * 2 : 256;
-        struct profile_jit_symbol *more = reallocarray(m->symbols, capacity, sizeof *more);
-        if (!more)
-            return false;
-        m->symbols = more;
-        m->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(m->symbols, m->count, m->capacity))
+        return false;
     char *copy = strdup(name);
     if (!copy)
         return false;

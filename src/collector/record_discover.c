@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "collector/perf_event.h"
 
 enum { LOOK_NS = 50000000, TICK_NS = 50000000, SLOT_DISCOVERY = -1 };
@@ -15,19 +16,6 @@ struct numbers {
     int32_t *list;
     uint32_t count, capacity;
 };
-
-static bool grow(void **list, uint32_t count, uint32_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return true;
-    uint32_t more = *capacity ? *capacity * 2 : 64;
-    void *larger = reallocarray(*list, more, size);
-    if (!larger)
-        return false;
-    *list = larger;
-    *capacity = more;
-    return true;
-}
 
 static int by_number(const void *a, const void *b)
 {
@@ -48,11 +36,8 @@ static bool is_among(const struct numbers *n, int32_t tid)
 
 static void number_add(struct numbers *n, int32_t tid)
 {
-    void *list = n->list;
-    if (!grow(&list, n->count, &n->capacity, sizeof tid))
-        return;
-    n->list = list;
-    n->list[n->count++] = tid;
+    if (ARRAY_ROOM(n->list, n->count, n->capacity))
+        n->list[n->count++] = tid;
 }
 
 /* The threads that have a record which has not ended. */
@@ -96,10 +81,8 @@ static bool is_watched(const struct record_discover *d, int32_t pid, int32_t tid
 
 static void watch(struct record_discover *d, const struct spool_process *p, int32_t tid)
 {
-    void *list = d->watched;
-    if (is_watched(d, p->pid, tid) || !grow(&list, d->count, &d->capacity, sizeof *d->watched))
+    if (is_watched(d, p->pid, tid) || !ARRAY_ROOM(d->watched, d->count, d->capacity))
         return;
-    d->watched = list;
     d->watched[d->count++] = (struct record_watched){p->pid, tid, event_open(p, tid)};
 }
 

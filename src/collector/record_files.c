@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "collector/process_runs.h"
 
 #define LOOK_FIRST_NS UINT64_C(100000000)
@@ -49,19 +50,6 @@ void record_files_free(struct record_files *f)
     free(f->images);
     free(f->processes);
     *f = (struct record_files){0};
-}
-
-static bool grow(void **items, uint32_t count, uint32_t *capacity, size_t each)
-{
-    if (count < *capacity)
-        return true;
-    uint32_t larger = *capacity ? *capacity * 2 : 64;
-    void *grown = reallocarray(*items, larger, each);
-    if (grown) {
-        *items = grown;
-        *capacity = larger;
-    }
-    return grown;
 }
 
 /* ---- processes ---- */
@@ -211,7 +199,7 @@ static void process_note(struct record_files *f, const struct spool_process *pro
 {
     char path[64];
     struct stat st;
-    if (!grow((void **)&f->processes, f->process_count, &f->process_capacity, sizeof *f->processes))
+    if (!ARRAY_ROOM(f->processes, f->process_count, f->process_capacity))
         return;
     struct held_process *p = &f->processes[f->process_count++];
     *p =
@@ -321,7 +309,7 @@ static void image_note(struct record_files *f, const struct spool *s,
     held.fd = hold(f, held.fd, outside);
     if (held.fd < 0)
         return;
-    if (grow((void **)&f->images, f->image_count, &f->image_capacity, sizeof *f->images))
+    if (ARRAY_ROOM(f->images, f->image_count, f->image_capacity))
         f->images[f->image_count++] = held;
     else
         close(held.fd);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "export/list.h"
 
@@ -10,12 +11,10 @@
 
 void affinity_heat(struct affinity *a, const struct code_function *f, uint64_t heat)
 {
-    void *list = a->functions;
-    if (!list_reserve(&list, a->function_count, &a->function_capacity, sizeof *a->functions)) {
+    if (!ARRAY_ROOM(a->functions, a->function_count, a->function_capacity)) {
         a->failed = true;
         return;
     }
-    a->functions = list;
     a->functions[a->function_count++] =
         (struct affinity_function){ f->name, f->start, f->end - f->start, heat };
 }
@@ -23,16 +22,14 @@ void affinity_heat(struct affinity *a, const struct code_function *f, uint64_t h
 void affinity_call(struct affinity *a, const struct code_function *from,
                    const struct code_function *to, uint64_t count)
 {
-    void *list = a->calls;
     if (from->start == to->start)
         return;
     affinity_heat(a, from, 0);
     affinity_heat(a, to, 0);
-    if (!list_reserve(&list, a->call_count, &a->call_capacity, sizeof *a->calls)) {
+    if (!ARRAY_ROOM(a->calls, a->call_count, a->call_capacity)) {
         a->failed = true;
         return;
     }
-    a->calls = list;
     a->calls[a->call_count++] = (struct affinity_call){ from->start, to->start, count };
 }
 

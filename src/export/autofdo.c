@@ -15,6 +15,7 @@
  * GCC 12 does not look at a line's discriminators, and takes the last of its counts: the greatest
  * comes last. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "export/export.h"
 #include "export/list.h"

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "export/stack.h"
 #include "profile/phases.h"
 
@@ -64,15 +65,9 @@ void firefox_put_marker_schema(struct json *j)
 static struct marker *add(struct markers *m, const char *type, const char *name, uint64_t from_ns,
                           uint64_t to_ns)
 {
-    if (m->count == m->capacity) {
-        size_t capacity = m->capacity ? 2 * m->capacity : 16;
-        struct marker *list = realloc(m->list, capacity * sizeof *list);
-        if (!list) {
-            m->failed = true;
-            return &m->nowhere;
-        }
-        m->list = list;
-        m->capacity = capacity;
+    if (!ARRAY_ROOM(m->list, m->count, m->capacity)) {
+        m->failed = true;
+        return &m->nowhere;
     }
     m->list[m->count] = (struct marker){.from_ns = from_ns, .to_ns = to_ns, .type = type,
                                         .name = intern_add_string(&m->tables->strings, name)};

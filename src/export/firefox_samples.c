@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "export/firefox_tables.h"
 #include "profile/timeline.h"
 
@@ -10,14 +11,8 @@ enum { PIECES_MAX = 64 }; /* of weight that lasted long */
 
 static bool add(struct firefox_samples *s, const struct firefox_sample *one)
 {
-    if (s->count == s->capacity) {
-        size_t capacity = s->capacity ? 2 * s->capacity : 256;
-        struct firefox_sample *list = realloc(s->list, capacity * sizeof *list);
-        if (!list)
-            return false;
-        s->list = list;
-        s->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(s->list, s->count, s->capacity))
+        return false;
     s->list[s->count++] = *one;
     return true;
 }

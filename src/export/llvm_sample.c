@@ -8,6 +8,7 @@
  *
  * LINE is counted from the function's declaration on. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export/export.h"

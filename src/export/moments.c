@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "export/intern.h"
 #include "profile/shares.h"
 #include "profile/timeline.h"
@@ -46,14 +47,8 @@ void lanes_fini(struct lanes *l)
 
 static bool add(struct moments *m, const struct moment *one)
 {
-    if (m->count == m->capacity) {
-        size_t capacity = m->capacity ? 2 * m->capacity : 256;
-        struct moment *list = realloc(m->list, capacity * sizeof *list);
-        if (!list)
-            return false;
-        m->list = list;
-        m->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(m->list, m->count, m->capacity))
+        return false;
     m->list[m->count++] = *one;
     return true;
 }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "export/export.h"
 #include "export/list.h"
@@ -52,14 +53,12 @@ static uint32_t block_at(const struct clusters *c, uint64_t address)
 
 static void add(struct clusters *c, uint32_t from, uint32_t to, uint64_t count)
 {
-    void *list = c->list;
     if (from == NONE || to == NONE || c->map.blocks[from].function != c->map.blocks[to].function)
         return;
-    if (!list_reserve(&list, c->count, &c->capacity, sizeof *c->list)) {
+    if (!ARRAY_ROOM(c->list, c->count, c->capacity)) {
         c->failed = true;
         return;
     }
-    c->list = list;
     c->list[c->count++] = (struct transition){ from, to, count };
 }
 

@@ -1,19 +1,18 @@
 #include "export/source_counts.h"
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "export/list.h"
 #include "export/transfers_internal.h"
 
 static void add(struct source_counts *c, uint64_t address, uint64_t count)
 {
-    void *list = c->list;
     if (!count)
         return;
-    if (!list_reserve(&list, c->count, &c->capacity, sizeof *c->list)) {
+    if (!ARRAY_ROOM(c->list, c->count, c->capacity)) {
         c->failed = true;
         return;
     }
-    c->list = list;
     c->list[c->count++] = (struct source_count){ address, count };
 }
 

@@ -1,6 +1,7 @@
 #include "export/source_profile.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/saturate.h"

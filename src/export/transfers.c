@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "export/list.h"
 #include "export/transfers_internal.h"
@@ -14,27 +15,23 @@
 
 void transfers_branch(struct transfers *t, uint64_t from, uint64_t to, uint64_t count)
 {
-    void *list = t->branches;
     if (!count)
         return;
-    if (!list_reserve(&list, t->branch_count, &t->branch_capacity, sizeof *t->branches)) {
+    if (!ARRAY_ROOM(t->branches, t->branch_count, t->branch_capacity)) {
         t->failed = true;
         return;
     }
-    t->branches = list;
     t->branches[t->branch_count++] = (struct transfer_branch){ from, to, count };
 }
 
 void transfers_range(struct transfers *t, const struct transfer_range *range)
 {
-    void *list = t->ranges;
     if (!range->count)
         return;
-    if (!list_reserve(&list, t->range_count, &t->range_capacity, sizeof *t->ranges)) {
+    if (!ARRAY_ROOM(t->ranges, t->range_count, t->range_capacity)) {
         t->failed = true;
         return;
     }
-    t->ranges = list;
     t->ranges[t->range_count++] = *range;
 }
 

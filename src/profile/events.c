@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "profile/profile.h"
 #include "sigsafe/tools.h"
@@ -16,16 +17,8 @@ struct profile_events *profile_events_of(struct profile *p, uint32_t table)
 
 bool profile_events_add(struct profile_events *t, const struct profile_event *event)
 {
-    if (t->count == t->capacity) {
-        uint32_t capacity = t->capacity ? t->capacity * 2 : 256;
-        struct profile_event *list = t->capacity > UINT32_MAX / 4
-                                         ? NULL
-                                         : reallocarray(t->list, capacity, sizeof *list);
-        if (!list)
-            return false;
-        t->list = list;
-        t->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(t->list, t->count, t->capacity))
+        return false;
     t->list[t->count++] = *event;
     return true;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "sigsafe/cct.h"
 
@@ -45,20 +46,6 @@ void profile_names_free(struct profile_names *n)
     free(n->string_slots);
     free(n->name_slots);
     free(n);
-}
-
-/* Room for one more element of an array that doubles. */
-static bool grow(void **items, uint32_t count, uint32_t *capacity, size_t each)
-{
-    if (count < *capacity)
-        return true;
-    uint32_t larger = *capacity ? *capacity * 2 : FIRST;
-    void *grown = larger > *capacity ? reallocarray(*items, larger, each) : NULL;
-    if (!grown)
-        return false;
-    *items = grown;
-    *capacity = larger;
-    return true;
 }
 
 /* ---- hash tables: open addressing, at most half full ---- */
@@ -163,7 +150,7 @@ uint32_t profile_names_text(struct profile_names *n, const char *text, size_t le
     uint32_t *slot = string_slot(n, text, length);
     if (*slot)
         return *slot - 1;
-    if (!grow((void **)&n->strings, n->string_count, &n->string_capacity, sizeof *n->strings))
+    if (!ARRAY_ROOM(n->strings, n->string_count, n->string_capacity))
         return UINT32_MAX;
     const char *string = string_keep(n, text, length);
     if (!string)
@@ -186,7 +173,7 @@ uint32_t profile_names_add(struct profile_names *n, const struct profile_name *n
     for (; n->name_slots[i]; i = (i + 1) & mask)
         if (same_name(&n->names[n->name_slots[i] - 1], name))
             return n->name_slots[i] - 1;
-    if (!grow((void **)&n->names, n->name_count, &n->name_capacity, sizeof *n->names))
+    if (!ARRAY_ROOM(n->names, n->name_count, n->name_capacity))
         return UINT32_MAX;
     n->names[n->name_count] = *name;
     n->name_slots[i] = n->name_count + 1;
@@ -196,7 +183,7 @@ uint32_t profile_names_add(struct profile_names *n, const struct profile_name *n
 bool profile_names_place(struct profile_names *n, uint32_t image, uint64_t offset, uint32_t name)
 {
     struct profile_named_image *m = &n->images[image];
-    if (name == UINT32_MAX || !grow((void **)&m->places, m->count, &m->capacity, sizeof *m->places))
+    if (name == UINT32_MAX || !ARRAY_ROOM(m->places, m->count, m->capacity))
         return false;
     m->places[m->count++] = (struct profile_named_place){offset, name};
     return true;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profile/events.h"
 #include "profile/paths.h"
 #include "report/calls.h"
@@ -44,15 +45,7 @@ const char *compare_by_name(unsigned by)
 
 static void add_item(struct items *items, struct item item, unsigned side, double weight)
 {
-    if (items->count == items->capacity && !items->failed) {
-        size_t capacity = items->capacity ? items->capacity * 2 : 1024;
-        struct item *list = reallocarray(items->list, capacity, sizeof *list);
-        items->failed = !list;
-        if (list) {
-            items->list = list;
-            items->capacity = capacity;
-        }
-    }
+    items->failed = items->failed || !ARRAY_ROOM(items->list, items->count, items->capacity);
     if (items->failed)
         return;
     *(side == PERFECT ? &item.weights.perfect : &item.weights.sampled) = weight;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 
 /* A node of the view's tree, and how much of a derived node's total it brings. */
@@ -47,28 +48,16 @@ static bool items_add(struct items *items, uint32_t node, uint64_t weight)
 {
     if (!weight)
         return true;
-    if (items->count == items->capacity) {
-        size_t capacity = items->capacity ? items->capacity * 2 : 8;
-        struct item *list = reallocarray(items->list, capacity, sizeof *list);
-        if (!list)
-            return false;
-        items->list = list;
-        items->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(items->list, items->count, items->capacity))
+        return false;
     items->list[items->count++] = (struct item){ node, weight };
     return true;
 }
 
 static bool pending_push(struct expansion *x, uint32_t out, struct items items)
 {
-    if (x->stack_count == x->stack_capacity) {
-        size_t capacity = x->stack_capacity ? x->stack_capacity * 2 : 64;
-        struct pending *stack = reallocarray(x->stack, capacity, sizeof *stack);
-        if (!stack)
-            return false;
-        x->stack = stack;
-        x->stack_capacity = capacity;
-    }
+    if (!ARRAY_ROOM(x->stack, x->stack_count, x->stack_capacity))
+        return false;
     x->stack[x->stack_count++] = (struct pending){ out, items };
     return true;
 }
@@ -94,14 +83,8 @@ static struct group *group_find(struct expansion *x, uint32_t node)
     uint32_t *index = &x->group_of[group_key(x, node)];
     if (*index)
         return &x->groups[*index - 1];
-    if (x->group_count == x->group_capacity) {
-        size_t capacity = x->group_capacity ? x->group_capacity * 2 : 64;
-        struct group *groups = reallocarray(x->groups, capacity, sizeof *groups);
-        if (!groups)
-            return NULL;
-        x->groups = groups;
-        x->group_capacity = capacity;
-    }
+    if (!ARRAY_ROOM(x->groups, x->group_count, x->group_capacity))
+        return NULL;
     x->groups[x->group_count++] = (struct group){ .node = node, .out = VIEW_NONE };
     *index = (uint32_t)x->group_count;
     return &x->groups[x->group_count - 1];

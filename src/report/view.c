@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "report/refine.h"
 #include "base/buf.h"
 #include "base/saturate.h"
@@ -92,14 +93,8 @@ static uint32_t function_intern(struct builder *b, const struct view_function *k
             }
             return b->functions.slots[at] - 1;
         }
-    if (v->function_count == v->function_capacity) {
-        uint32_t capacity = v->function_capacity ? v->function_capacity * 2 : 256;
-        struct view_function *grown = reallocarray(v->functions, capacity, sizeof *grown);
-        if (!grown)
-            return VIEW_NONE;
-        v->functions = grown;
-        v->function_capacity = capacity;
-    }
+    if (!ARRAY_ROOM(v->functions, v->function_count, v->function_capacity))
+        return VIEW_NONE;
     v->functions[v->function_count] = *key;
     b->functions.slots[at] = ++v->function_count;
     b->functions.used++;
@@ -205,14 +200,8 @@ static bool share_add(struct builder *b, uint32_t node, uint32_t thread, uint64_
     struct view *v = b->view;
     if (!self)
         return true;
-    if (v->share_count == v->share_capacity) {
-        size_t capacity = v->share_capacity ? v->share_capacity * 2 : 1024;
-        struct view_share *grown = reallocarray(v->shares, capacity, sizeof *grown);
-        if (!grown)
-            return false;
-        v->shares = grown;
-        v->share_capacity = capacity;
-    }
+    if (!ARRAY_ROOM(v->shares, v->share_count, v->share_capacity))
+        return false;
     v->shares[v->share_count++] = (struct view_share){ node, thread, self };
     return true;
 }

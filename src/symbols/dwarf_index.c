@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "symbols/demangle.h"
 #include "symbols/ranges.h"
 
@@ -60,20 +61,6 @@ struct dwarf_index {
     struct ranges ranges; /* ids: indexes of units */
 };
 
-/* Room for one more element of an array that doubles; false without memory. */
-static bool array_grow(void **items, uint32_t count, uint32_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return true;
-    uint32_t larger = *capacity ? *capacity * 2 : 16;
-    void *grown = larger > *capacity ? reallocarray(*items, larger, size) : NULL;
-    if (!grown)
-        return false;
-    *items = grown;
-    *capacity = larger;
-    return true;
-}
-
 static bool ranges_add_die(struct ranges *ranges, Dwarf_Die *die, uint32_t id)
 {
     Dwarf_Addr base, lo, hi;
@@ -99,8 +86,7 @@ static bool units_collect(struct dwarf_index *index, Dwarf *dwarf)
             continue;
         if (dwarf_tag(&die) != DW_TAG_compile_unit && dwarf_tag(&die) != DW_TAG_skeleton_unit)
             continue;
-        if (!array_grow((void **)&index->units, index->unit_count, &index->unit_capacity,
-                        sizeof *index->units))
+        if (!ARRAY_ROOM(index->units, index->unit_count, index->unit_capacity))
             return false;
         struct unit *unit = &index->units[index->unit_count];
         *unit = (struct unit){ .die = die, .line_die = die };
@@ -209,8 +195,7 @@ static bool unit_add_function(struct unit *unit, Dwarf_Die *die)
 {
     if (!dwarf_hasattr(die, DW_AT_low_pc) && !dwarf_hasattr(die, DW_AT_ranges))
         return true;
-    if (!array_grow((void **)&unit->functions, unit->function_count, &unit->function_capacity,
-                    sizeof *unit->functions))
+    if (!ARRAY_ROOM(unit->functions, unit->function_count, unit->function_capacity))
         return false;
     unit->functions[unit->function_count] = (struct function){ .die = *die };
     if (!ranges_add_die(&unit->ranges, die, unit->function_count))
@@ -260,7 +245,7 @@ static uint32_t unit_find(struct unit *unit, uint64_t address, struct pool *pool
 
 static bool function_add_call(struct function *f, Dwarf_Die *die, uint32_t parent)
 {
-    if (!array_grow((void **)&f->calls, f->call_count, &f->call_capacity, sizeof *f->calls))
+    if (!ARRAY_ROOM(f->calls, f->call_count, f->call_capacity))
         return false;
     struct inlined *call = &f->calls[f->call_count];
     *call = (struct inlined){ .die = *die, .parent = parent, .range_first = f->span_count };
@@ -268,7 +253,7 @@ static bool function_add_call(struct function *f, Dwarf_Die *die, uint32_t paren
     ptrdiff_t offset = 0;
     while ((offset = dwarf_ranges(die, offset, &base, &lo, &hi)) > 0
            && f->span_count - call->range_first < ENTRIES_MAX) {
-        if (!array_grow((void **)&f->spans, f->span_count, &f->span_capacity, sizeof *f->spans))
+        if (!ARRAY_ROOM(f->spans, f->span_count, f->span_capacity))
             return false;
         f->spans[f->span_count++] = (struct span){ lo, hi };
     }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 enum { PLT_ENTRY = 16, PLT_GOT_ENTRY = 8 };
 
 void plt_free(struct plt *plt)
@@ -27,14 +29,8 @@ static const char *relocation_name(Elf *elf, const GElf_Shdr *relocations, Elf_D
 
 static bool slot_add(struct plt *plt, uint64_t address, const char *name)
 {
-    if (plt->slot_count == plt->slot_capacity) {
-        size_t capacity = plt->slot_capacity ? plt->slot_capacity * 2 : 64;
-        struct plt_slot *slots = reallocarray(plt->slots, capacity, sizeof *slots);
-        if (!slots)
-            return false;
-        plt->slots = slots;
-        plt->slot_capacity = capacity;
-    }
+    if (!ARRAY_ROOM(plt->slots, plt->slot_count, plt->slot_capacity))
+        return false;
     plt->slots[plt->slot_count++] = (struct plt_slot){ address, name };
     return true;
 }

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
+
 /* Bounds the walk over nested ranges that a hostile file could make quadratic. */
 enum { RANGES_WALK_MAX = 4096 };
 
@@ -15,14 +17,8 @@ bool ranges_add(struct ranges *r, uint64_t lo, uint64_t hi, uint32_t id)
 {
     if (lo >= hi)
         return true;
-    if (r->count == r->capacity) {
-        size_t capacity = r->capacity ? r->capacity * 2 : 64;
-        struct range *items = reallocarray(r->items, capacity, sizeof *items);
-        if (!items)
-            return false;
-        r->items = items;
-        r->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(r->items, r->count, r->capacity))
+        return false;
     r->items[r->count++] = (struct range){ .lo = lo, .hi = hi, .id = id };
     return true;
 }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "unwind/code_walk.h"
-#include "unwind/grow.h"
 
 enum {
     FUNCTIONS_MAX = 1 << 17, /* without CFI, in an image */
@@ -83,7 +83,7 @@ static bool entries_collect(struct maker *m, const struct unwind_section *symbol
         const struct code_span *in = gap_find(gap, gaps, at);
         if (!in || m->entries == FUNCTIONS_MAX)
             continue;
-        if (!grow((void **)&m->entry, m->entries, &m->entry_capacity, sizeof *m->entry))
+        if (!ARRAY_ROOM(m->entry, m->entries, m->entry_capacity))
             return false;
         uint64_t left = in->hi - at, size = symbol.st_size < left ? symbol.st_size : left;
         m->entry[m->entries++] =
@@ -103,7 +103,7 @@ static void note_leave(void *context, int64_t offset)
     int64_t at = m->region[m->regions - 1].lo + offset;
     if (at < 0 || at > UINT32_MAX)
         return;
-    if (grow((void **)&m->leave, m->leaves, &m->leave_capacity, sizeof *m->leave))
+    if (ARRAY_ROOM(m->leave, m->leaves, m->leave_capacity))
         m->leave[m->leaves++] = (uint32_t)at;
     else
         m->full = true;
@@ -111,7 +111,7 @@ static void note_leave(void *context, int64_t offset)
 
 static bool row_add(struct code_rows *rows, uint32_t pc, uint32_t rule)
 {
-    if (!grow((void **)&rows->at, rows->count, &rows->capacity, sizeof *rows->at))
+    if (!ARRAY_ROOM(rows->at, rows->count, rows->capacity))
         return false;
     rows->at[rows->count++] = (struct unwind_row){pc, rule};
     return true;
@@ -149,7 +149,7 @@ static bool region_make(struct maker *m, const struct unwind_code *code, uint64_
     if (hi - lo > CODE_REGION_MAX || m->walk.steps == 0 ||
         !code->read(code->context, text_lo + lo, hi - lo, &bytes))
         return true;
-    if (!grow((void **)&m->region, m->regions, &m->region_capacity, sizeof *m->region))
+    if (!ARRAY_ROOM(m->region, m->regions, m->region_capacity))
         return false;
     struct region *r = &m->region[m->regions++];
     *r = (struct region){.lo = lo, .hi = hi, .row = m->rows.count};

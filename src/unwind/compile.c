@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "unwind/cfi.h"
 #include "unwind/code.h"
-#include "unwind/grow.h"
 #include "unwind/table.h"
 
 /* The largest text that is taken, in bytes: bounds the bucket array (16 MB) against files that
@@ -62,7 +62,7 @@ static bool functions_collect(struct functions *list, const struct cfi_space *sp
         }
         if (fde.lo < text_lo || fde.lo >= text_hi || fde.hi > text_hi || fde.lo == fde.hi)
             continue;
-        if (!grow((void **)&list->at, list->count, &list->capacity, sizeof *list->at))
+        if (!ARRAY_ROOM(list->at, list->count, list->capacity))
             return false;
         struct function *f = &list->at[list->count++];
         f->lo = (uint32_t)(fde.lo - text_lo);
@@ -81,7 +81,7 @@ static bool emit(struct builder *b, uint32_t pc, uint32_t rule)
         b->count--;
     if (b->count != 0 && b->rows[b->count - 1].rule == rule)
         return true;
-    if (!grow((void **)&b->rows, b->count, &b->capacity, sizeof *b->rows))
+    if (!ARRAY_ROOM(b->rows, b->count, b->capacity))
         return false;
     b->rows[b->count++] = (struct unwind_row){pc, rule};
     return true;
@@ -139,7 +139,7 @@ static bool gaps_find(const struct functions *list, uint32_t end, struct code_sp
     for (size_t i = 0; i <= list->count; i++) {
         uint32_t lo = i < list->count ? list->at[i].lo : end;
         if (lo > covered && lo - covered >= GAP_MIN) {
-            if (!grow((void **)gap, *gaps, &capacity, sizeof **gap))
+            if (!ARRAY_ROOM(*gap, *gaps, capacity))
                 return false;
             (*gap)[(*gaps)++] = (struct code_span){covered, lo};
         }
