@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What it costs to look at a large profile: a merge of 500 processes with five metrics.
 
-usage: merged.py PENUMBRA WRITE_LARGE [ROUNDS]
+usage: merged.py PENUMBRA WRITE_LARGE [ROUNDS [RECORDING...]]
 
 WRITE_LARGE is built from tests/unit/report/write_large.c. Prints a table (docs/results/merged.md):
 the least wall and CPU time of a few rounds, and the peak of the memory. `merge` reads 500 files of
-one process each."""
+one process each; of each RECORDING, which may have what tools counted, 500 copies."""
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -55,6 +56,11 @@ def main():
                            stdout=subprocess.DEVNULL)
         merge = [penumbra, "merge", "-o", os.path.join(directory, "merged.pnb"), *parts]
         row(f"merge ({PROCESSES} files)", merge, 1, size)
+        for recording in sys.argv[4:]:
+            for part in parts:
+                shutil.copyfile(recording, part)
+            row(f"merge ({PROCESSES} copies of {os.path.basename(recording)})", merge, 1,
+                os.path.getsize(recording))
 
 
 main()
