@@ -107,6 +107,19 @@ void held_drop_sample_as(int signal)
         held_keep_as(&info);
 }
 
+bool held_programs_pending_as(int signal)
+{
+    const struct timespec now = {0, 0};
+    uint64_t set = UINT64_C(1) << (signal - 1);
+    siginfo_t info;
+    if (sys_call6_as(SYS_rt_sigtimedwait, (long)&set, (long)&info, (long)&now, sizeof set, 0,
+                     0) <= 0 || handler_is_ours(&info))
+        return false;
+    sys_call6_as(SYS_rt_tgsigqueueinfo, sys_call3_as(SYS_getpid, 0, 0, 0), owner_thread(), signal,
+                 (long)&info, 0, 0);
+    return true;
+}
+
 static void release(int signal)
 {
     siginfo_t info;

@@ -26,6 +26,9 @@ bool held_take_as(siginfo_t *info);
 void held_release_as(int signal);
 /* A sample of ours that is pending is dropped; a signal of the program's is kept. */
 void held_drop_sample_as(int signal);
+/* Of what is pending: a sample of ours is dropped, whose period is the next one's; a signal of the
+ * program's stays. True if there is one. In a handler that blocks the signal. */
+bool held_programs_pending_as(int signal);
 /* A thread begins, whose number another one had that ended. */
 void held_forget_thread_as(void);
 /* The program ignores the signal, or this is a fork child. */

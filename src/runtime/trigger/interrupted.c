@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/interpose/signals_held.h"
+#include "runtime/interpose/signals_mask.h"
 #include "runtime/interpose/syscall_layout.h"
 #include "runtime/trampoline/trampoline.h"
 #include "sigsafe/sample_path.h"
@@ -218,6 +220,15 @@ static const uint64_t *own_mask(int number, const greg_t *r)
     }
 }
 
+/* What is pending, without a sample: where one comes as soon as the last one is over, the program's
+ * own signal would be waited for again and again after its handler has run. */
+static uint64_t programs_pending(void)
+{
+    uint64_t pending = pending_now(), ours = UINT64_C(1) << (signals_number_as() - 1);
+    return pending & ours && !held_programs_pending_as(signals_number_as()) ? pending & ~ours
+                                                                           : pending;
+}
+
 void interrupted_end_as(ucontext_t *u)
 {
     greg_t *r = u->uc_mcontext.gregs;
@@ -242,11 +253,10 @@ void interrupted_repair_as(ucontext_t *u)
     const uint64_t *mask = own_mask(number, r);
     if (!mask || !readable((uint64_t)mask, sizeof *mask))
         return;
-    uint64_t pending = pending_now();
     /* Made again, the call at once finds the signal that its own mask lets through; one that is
      * ignored is gone then, and the call goes on. Only then: a context that the program's own
      * handler has just returned to looks the same. */
-    if (first_handler(pending & ~mask_of(u)) == NO_HANDLER && pending & ~*mask) {
+    if (first_handler(pending_now() & ~mask_of(u)) == NO_HANDLER && programs_pending() & ~*mask) {
         r[REG_RAX] = number;
         r[REG_RIP] -= SYSCALL_BYTES;
     }

@@ -44,14 +44,14 @@ def written(path, text):
 def overlay(folder):
     """The files that the page adds and changes, below `folder`; returns the added one."""
     blocks = code_blocks(os.path.join(SOURCE, "docs/new-tool.md"))
-    code = next(b for b in blocks if "const struct tool tool_branches" in b).strip() + "\n"
-    row = next(b for b in blocks if b.strip().startswith("X(BRANCHES,")).strip("\n") + "\n"
+    code = next(b for b in blocks if "const struct tool tool_outcomes" in b).strip() + "\n"
+    row = next(b for b in blocks if b.strip().startswith("X(OUTCOMES,")).strip("\n") + "\n"
     with open(os.path.join(SOURCE, LIST), encoding="utf-8") as file:
         text = file.read()
     head = re.search(r"^#define TOOLS_COUNTING\(X\).*\n", text, re.M)
     assert len(row.splitlines()) <= 2 and all(line.endswith("\\") for line in row.splitlines()), row
     written(os.path.join(folder, LIST), text[:head.end()] + row + text[head.end():])
-    path = os.path.join(folder, "src/tools/branches.c")
+    path = os.path.join(folder, "src/tools/outcomes.c")
     written(path, code)
     return path
 
@@ -122,13 +122,13 @@ def edges(penumbra, folder, *options):
 
 def check(penumbra, folder):
     at = places()
-    report, found, text = edges(penumbra, folder, "--exact", "--tool", "branches")
-    assert report["tool"] == "branches" and not report["blocks"], report["tool"]
+    report, found, text = edges(penumbra, folder, "--exact", "--tool", "outcomes")
+    assert report["tool"] == "outcomes" and not report["blocks"], report["tool"]
     wanted = {("if_even", "even"): 500, ("if_even", "odd"): 500, ("if_more", "again"): 999,
               ("if_more", "last"): 1}
     for (begin, end), count in wanted.items():
         assert found.get((at(begin), at(end))) == count, (begin, end, count, found)
-    assert "tool branches" in text and at("if_more") in text, text
+    assert "tool outcomes" in text and at("if_more") in text, text
     # What it counts is what the tool that counts every transfer counts of them.
     _, every, _ = edges(penumbra, folder, "--exact", "--tool", "edges")
     own = {pair: count for pair,
@@ -136,7 +136,7 @@ def check(penumbra, folder):
     assert own and all(every.get(pair) == count for pair, count in own.items()), (own, every)
     assert len(every) > len(found)
     options = run([penumbra, "record", "--help"]) + run([penumbra, "record", "--help-all"])
-    assert options.count(" branches") >= 2, options
+    assert options.count(" outcomes") >= 2, options
 
 
 def main():
@@ -150,7 +150,7 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             work = [pool.submit(objects.make, name, name) for name in again]
             work.append(pool.submit(objects.make, like,
-                                    os.path.join(os.path.dirname(like), "branches.c.o"), added))
+                                    os.path.join(os.path.dirname(like), "outcomes.c.o"), added))
             for one in work:
                 one.result()
         objects.link("libpenumbra-rt.so")

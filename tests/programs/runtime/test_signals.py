@@ -22,6 +22,8 @@ def trapped():
     for options in (["--carrier", "burst", "-F", "97"],
                     ["--carrier", "shadow", "--load", "1", "--sample-size", "100k"]):
         Recording([target("trapped")], options)
+    for options in ((), ("--carrier", "burst")):
+        Recording([target("trapped"), "waits", "5000"], ("-F", "9973", *options))
 
 
 def eintr():

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -370,11 +371,31 @@ static void faults(void)
     printf("a breakpoint while it is blocked: signal %d\n", WTERMSIG(status));
 }
 
+/* Each wait ends with the signal that was pending, and not only because samples end. */
+static void waits(int rounds)
+{
+    enum { PATIENCE_S = 60 };
+    sigset_t none;
+    sigemptyset(&none);
+    alarm(PATIENCE_S);
+    block();
+    for (int i = 0; i < rounds; i++) {
+        raise(SIGTRAP);
+        syscall(SYS_rt_sigsuspend, &none, (long)MASK_SIZE);
+    }
+    printf("%d of %d waits\n", caught, rounds);
+}
+
 int main(int argc, char **argv)
 {
     struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
     sigemptyset(&trap);
     sigaddset(&trap, SIGTRAP);
+    if (argc > 2) {
+        sigaction(SIGTRAP, &action, NULL);
+        waits(atoi(argv[2]));
+        return 0;
+    }
     /* what is pending there is not dropped where it is ignored */
     bool engine = argc > 1 && !strcmp(argv[1], "engine");
     if (argc > 1 && !engine) {
