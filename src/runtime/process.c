@@ -75,8 +75,9 @@ bool process_begin(int argc, char **argv)
     enum { TRIES = 3, ENOUGH = 1 << 18, MS = 200, TRANSLATED_MS = 5000 };
     uint32_t ms = rt.carrier->translates ? TRANSLATED_MS : MS;
     struct spool_process *p = NULL;
-    for (int i = 0; i < TRIES && !p; i++) {
-        spool_wait_as(&guest.spool, ENOUGH, ms);
+    bool ready = true;
+    for (int i = 0; i < TRIES && ready && !p; i++) {
+        ready = spool_wait_as(&guest.spool, ENOUGH, ms);
         p = record_make();
     }
     if (!p)

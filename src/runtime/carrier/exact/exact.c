@@ -139,8 +139,9 @@ static bool exact_begin(void)
 {
     enum { TRIES = 3, ENOUGH = 1 << 18, MS = 5000 };
     enum stop_reason why = STOP_NO_MEMORY;
-    for (int i = 0; i < TRIES && !counts; i++) {
-        spool_wait_as(&guest.spool, ENOUGH, MS);
+    bool ready = true;
+    for (int i = 0; i < TRIES && ready && !counts; i++) {
+        ready = spool_wait_as(&guest.spool, ENOUGH, MS);
         counts = counts_begin_as(&guest.spool, guest.process);
     }
     struct engine_config config;
