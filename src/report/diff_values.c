@@ -136,11 +136,13 @@ static bool collect(struct collected *c, const struct diff_values *d)
 
 /* ---- judging ---- */
 
+enum { NOT_THERE = UINT32_MAX };
+
 /* A place, by run; runs that have not observed it are left out of `draws`. */
 struct place {
     struct diff_draws *draws;
     double *hits, *values;
-    uint32_t *at; /* by run: index in draws */
+    uint32_t *at; /* by run: index in draws; NOT_THERE: it has not observed the place */
     uint32_t count, of_side[DIFF_SIDES];
     double observed[DIFF_SIDES], weight;
 };
@@ -156,22 +158,22 @@ static void place_begin(struct place *p, const struct diff_values *d, const stru
         unsigned side = d->runs[s->run].side;
         if (!(s->observed > 0))
             continue;
-        if (i == from || !p->count || s->run != s[-1].run) {
+        if (p->at[s->run] == NOT_THERE) {
             p->at[s->run] = p->count;
             p->of_side[side]++;
             p->draws[p->count++] = (struct diff_draws){.side = side, .scale = 1};
         }
-        p->draws[p->count - 1].all += s->observed;
-        p->draws[p->count - 1].n += s->draws;
+        p->draws[p->at[s->run]].all += s->observed;
+        p->draws[p->at[s->run]].n += s->draws;
         p->observed[side] += s->observed;
         p->weight += s->observed / c->all[s->run] / d->run_count;
     }
     /* Neighbours in a sequence are alike: it is worth one draw at most. */
     for (uint32_t r = 0; r < d->run_count; r++) {
-        struct diff_draws *draws = &p->draws[p->at[r]];
         const struct profile_values *v = d->readers[r]->values;
-        if (p->at[r] < p->count && v->every && v->sequences)
-            draws->n = fmin(draws->n, (double)v->sequences);
+        double *n = p->at[r] != NOT_THERE ? &p->draws[p->at[r]].n : NULL;
+        if (n && v->every && v->sequences)
+            *n = fmin(*n, (double)v->sequences);
     }
 }
 
@@ -182,7 +184,8 @@ static void judge_value(struct place *p, struct diff_values *d, const struct see
     const struct seen *last = to - 1;
     memset(p->hits, 0, p->count * sizeof *p->hits);
     for (const struct seen *s = from; s < to; s++)
-        p->hits[p->at[s->run]] += s->observed;
+        if (p->at[s->run] != NOT_THERE)
+            p->hits[p->at[s->run]] += s->observed;
     *value = (struct diff_value){.run = last->run, .hotlist = last->hotlist,
                                  .entry = last->entry, .weight = p->weight,
                                  .observed = {p->observed[DIFF_BEFORE], p->observed[DIFF_AFTER]}};
@@ -202,7 +205,8 @@ static void judge_place(struct place *p, struct diff_values *d, const struct col
                         size_t from, size_t to)
 {
     size_t end = end_of(c, from, true);
-    memset(p->at, 0xff, d->run_count * sizeof *p->at);
+    for (uint32_t r = 0; r < d->run_count; r++)
+        p->at[r] = NOT_THERE;
     place_begin(p, d, c, from, end);
     d->places++;
     for (unsigned side = 0; side < DIFF_SIDES; side++)
