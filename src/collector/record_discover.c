@@ -130,20 +130,17 @@ static void look(struct record_discover *d, const struct spool *s, const struct 
     free(known.list);
 }
 
-void record_discover_poll(struct record_discover *d, const struct spool *s, uint64_t now_ns)
+void record_discover_poll(struct record_discover *d, const struct record_living *l,
+                          const struct spool *s, uint64_t now_ns)
 {
     if (now_ns < d->next_ns)
         return;
     d->next_ns = now_ns + LOOK_NS;
-    spool_ref ref = __atomic_load_n(&spool_header(s)->processes, __ATOMIC_ACQUIRE);
-    for (uint64_t n = 0; n < s->mapped / sizeof(struct spool_process); n++) {
-        const struct spool_process *p = spool_at(s, ref, sizeof *p);
-        if (!p)
-            return;
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct spool_process *p = l->list[i].record;
         if (__atomic_load_n(&p->undiscovered, __ATOMIC_RELAXED) &&
             __atomic_load_n(&p->state, __ATOMIC_RELAXED) == PROCESS_RUNNING)
             look(d, s, p);
-        ref = p->next;
     }
 }
 

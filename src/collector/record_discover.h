@@ -13,6 +13,7 @@
 
 #include <stdint.h>
 
+#include "collector/record_living.h"
 #include "sigsafe/spool.h"
 
 struct record_watched {
@@ -26,7 +27,8 @@ struct record_discover {
     uint64_t next_ns;
 };
 
-void record_discover_poll(struct record_discover *d, const struct spool *s, uint64_t now_ns);
+void record_discover_poll(struct record_discover *d, const struct record_living *l,
+                          const struct spool *s, uint64_t now_ns);
 void record_discover_end(struct record_discover *d);
 
 #endif

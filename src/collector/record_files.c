@@ -16,6 +16,7 @@
 #include "base/array.h"
 #include "collector/process_runs.h"
 
+#define LOOK_NS UINT64_C(50000000)
 #define LOOK_FIRST_NS UINT64_C(100000000)
 #define LOOK_MOST_NS UINT64_C(10000000000)
 
@@ -49,6 +50,7 @@ void record_files_free(struct record_files *f)
     }
     free(f->images);
     free(f->processes);
+    record_living_free(&f->living);
     *f = (struct record_files){0};
 }
 
@@ -287,6 +289,15 @@ static int open_apart(const struct record_files *f, const char *path, const stru
     return -1;
 }
 
+static void processes_note(struct record_files *f, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!f->living.list[i].noted) {
+            process_note(f, f->living.list[i].record);
+            f->living.list[i].noted = true;
+        }
+}
+
 static void image_note(struct record_files *f, const struct spool *s,
                        const struct spool_image *image)
 {
@@ -304,8 +315,11 @@ static void image_note(struct record_files *f, const struct spool *s,
     if (path[0] != '/' || !held.file_size)
         return;
     held.fd = checked(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), &held);
-    if (held.fd < 0)
+    if (held.fd < 0) {
+        record_living_poll(&f->living, s);
+        processes_note(f, f->living.count);
         held.fd = open_apart(f, path, &held, &outside);
+    }
     held.fd = hold(f, held.fd, outside);
     if (held.fd < 0)
         return;
@@ -347,34 +361,31 @@ static void images_poll(struct record_files *f, const struct spool *s)
     f->images_seen = first;
 }
 
-static void processes_poll(struct record_files *f, const struct spool *s)
+/* To look at a process takes longer than many live: those that still run at the second look. */
+static void processes_look(struct record_files *f, const struct spool *s, uint64_t now)
 {
-    spool_ref first = __atomic_load_n(&spool_header(s)->processes, __ATOMIC_ACQUIRE), ref = first;
-    const struct spool_process *p;
-    for (unsigned n = 0; ref != f->processes_seen && n < LIST_MOST; n++, ref = p->next) {
-        p = spool_at(s, ref, sizeof *p);
-        if (!p)
-            break;
-        process_note(f, p);
-    }
-    f->processes_seen = first;
-}
-
-void record_files_poll(struct record_files *f, const struct spool *s)
-{
-    uint64_t now = clock_ns(CLOCK_MONOTONIC);
-    processes_poll(f, s);
-    images_poll(f, s);
+    f->look_ns = now + LOOK_NS;
+    processes_note(f, record_living_poll(&f->living, s));
     for (uint32_t i = 0; i < f->process_count; i++)
         if (f->processes[i].outside && f->processes[i].dump < 0 && now >= f->processes[i].look_ns)
             dump_look(f, &f->processes[i], now);
 }
 
+void record_files_poll(struct record_files *f, const struct spool *s)
+{
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    if (now >= f->look_ns)
+        processes_look(f, s, now);
+    images_poll(f, s);
+}
+
 void record_files_last(struct record_files *f, const struct spool *s)
 {
-    processes_poll(f, s);
+    record_living_poll(&f->living, s);
+    processes_note(f, f->living.count);
     for (uint32_t i = 0; i < f->process_count; i++)
         if (f->processes[i].look_ns != UINT64_MAX)
             f->processes[i].look_ns = 0;
-    record_files_poll(f, s);
+    processes_look(f, s, clock_ns(CLOCK_MONOTONIC));
+    images_poll(f, s);
 }

@@ -4,6 +4,9 @@
  *     image    ──> its file, by its path here, or by /proc/PID/root of a process that has it mapped
  *     process  ──> its number in its own namespace, when it began, its /tmp, its jit-PID.dump
  *
+ * A process is looked at when it has run for some 50 ms, or at once where a file is not found here:
+ * of one that ends sooner, only its /tmp/perf-PID.map is read.
+ *
  * A file system that the program may unmount is not kept busy: what is held open lies where the
  * root folder of its process does.
  *
@@ -16,6 +19,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collector/record_living.h"
 #include "profile/profile.h"
 #include "sigsafe/spool.h"
 
@@ -38,7 +42,9 @@ struct held_process {
 
 struct record_files {
     int32_t attached; /* -p: the number of the process here; 0 */
-    spool_ref images_seen, processes_seen; /* the newest that were looked at */
+    struct record_living living;
+    uint64_t look_ns;      /* CLOCK_MONOTONIC: when processes are looked at next */
+    spool_ref images_seen; /* the newest that was looked at */
     struct held_image *images;
     struct held_process *processes;
     uint32_t image_count, image_capacity, process_count, process_capacity;
@@ -60,7 +66,7 @@ void record_files_last(struct record_files *f, const struct spool *s);
 int record_files_open(const struct record_files *f, const struct profile_image *image);
 /* Opens a path as a process sees it, its number here being `outside`: links lead nowhere else. */
 int record_files_inside(int32_t outside, const char *path, int flags);
-/* What is known of a process; NULL. f may be NULL. */
+/* What is known of a process; NULL: it was not looked at. f may be NULL. */
 const struct held_process *record_files_process(const struct record_files *f,
                                                 const struct profile_process *p);
 

@@ -341,19 +341,13 @@ const char *recording_shown(const struct recording *r)
 
 #define ALONE_LEAST_NS UINT64_C(300000000)
 
-bool recording_descendants_run(const struct spool *s)
+bool recording_descendants_run(struct recording *r)
 {
-    spool_ref ref = __atomic_load_n(&spool_header(s)->processes, __ATOMIC_ACQUIRE);
-    for (uint64_t n = 0; n < s->mapped / sizeof(struct spool_process); n++) {
-        const struct spool_process *p = spool_at(s, ref, sizeof *p);
-        if (!p)
-            return false;
-        if (__atomic_load_n(&p->state, __ATOMIC_RELAXED) != PROCESS_EXITED &&
-            process_runs_younger(p->pid))
-            return true;
-        ref = p->next;
-    }
-    return false;
+    struct record_living *l = &r->files.living;
+    record_living_poll(l, &r->spool.spool);
+    while (l->count && !process_runs_younger(l->list[l->count - 1].record->pid))
+        l->count--;
+    return l->count;
 }
 
 void recording_sleep(const struct record_spool *s, uint32_t seen, uint64_t most_ns)
@@ -378,7 +372,7 @@ static bool recording_is_over(struct recording *r, uint64_t elapsed)
         return true;
     if (!r->child.ended || !o->wait_all)
         return r->child.ended;
-    if (!r->alone_ns || recording_descendants_run(&r->spool.spool))
+    if (!r->alone_ns || recording_descendants_run(r))
         r->alone_ns = elapsed;
     return elapsed - r->alone_ns > ALONE_LEAST_NS;
 }
@@ -423,7 +417,7 @@ static void serve(struct recording *r, uint64_t now)
     subject_poll(r, now);
     record_host_poll(&r->host);
     record_shadows_poll(&r->shadows, s);
-    record_discover_poll(&r->discover, s, now);
+    record_discover_poll(&r->discover, &r->files.living, s, now);
     record_copies_poll(&r->copies, r->config.carrier, settings_shadow_as(s));
     if (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE))
         recording_hand_on(r);

@@ -53,12 +53,13 @@ static void end(struct recording *r)
     record_sandbox_stop(&r->sandbox);
     __atomic_store_n(&spool_header(&r->spool.spool)->state, SPOOL_STOPPED, __ATOMIC_RELEASE);
     recording_hand_on(r);
+    /* Its ticks are signals, of which none may come when those that wait have been taken away. */
+    record_discover_end(&r->discover);
     if (r->options.pid && !record_attach_leave(&r->attach, &r->spool, &e)) {
         e.code = ERR_ATTACH; /* by which callers know */
         tell_warning(&r->callbacks, &e);
     }
     record_shadows_end(&r->spool.spool);
-    record_discover_end(&r->discover);
     record_host_finish(&r->host);
     if (r->child.ended && !r->options.pid && !__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE))
         r->processes = record_processes_cost(&r->spool.spool, &r->config, r->tsc_hz,
@@ -139,7 +140,7 @@ static bool make_profile(struct recording *r, struct err *e)
     bool program_ended = r->child.ended && !r->options.pid;
     struct record_outcome outcome = {
         .notes = (const char *)r->notes.data,
-        .left_behind = program_ended && recording_descendants_run(&r->spool.spool),
+        .left_behind = program_ended && recording_descendants_run(r),
         .wait_all = r->options.wait_all,
     };
     unsigned nameless;

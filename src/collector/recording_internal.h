@@ -73,7 +73,7 @@ struct recording {
 /* Hands on the signals that wait. */
 void recording_hand_on(struct recording *r);
 /* Whether processes that the program made still run. */
-bool recording_descendants_run(const struct spool *s);
+bool recording_descendants_run(struct recording *r);
 /* Until the bell rings, most_ns at most; seen: what it was before the caller looked for work. */
 void recording_sleep(const struct record_spool *s, uint32_t seen, uint64_t most_ns);
 

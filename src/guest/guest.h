@@ -35,6 +35,7 @@ struct guest {
     uint32_t paused; /* atomic: pauses that have not been resumed */
     uint32_t process_size, thread_size; /* bytes of records, as the collector has them */
     bool layout_known; /* records have what follows their core where this code has it */
+    bool executed; /* the program, rather than a loader whose argument it is; false: not known */
 };
 
 extern struct guest guest;

@@ -34,7 +34,7 @@ static void file_look(const char *path, struct file_identity *id)
 {
     struct stat st;
     *id = (struct file_identity){0, 0, 0, 0};
-    if (sys_call6_as(SYS_newfstatat, AT_FDCWD, (long)path, (long)&st, 0, 0, 0) < 0)
+    if (!*path || sys_call6_as(SYS_newfstatat, AT_FDCWD, (long)path, (long)&st, 0, 0, 0) < 0)
         return;
     id->dev = st.st_dev;
     id->ino = st.st_ino;
@@ -81,8 +81,9 @@ static bool same_image(const struct spool_image *a, const struct spool_image *b)
            a->mtime_ns == b->mtime_ns && same_build(a, b);
 }
 
-/* The session's record of this image: images are shared by all processes, so look for it first.
- * Two processes may both add one at the same time: readers merge equal images. */
+/* The session's record of this image: images are shared by all processes, so look for it first. Of
+ * a new one the collector is told: it makes its tables, and holds its file. Two processes may both
+ * add one at the same time: readers merge equal images. */
 static struct spool_image *record_find_or_add(const struct spool_image *wanted, const char *path)
 {
     struct spool_header *h = spool_header(&guest.spool);
@@ -105,6 +106,7 @@ static struct spool_image *record_find_or_add(const struct spool_image *wanted, 
     record->path = spool_string_as(&guest.spool, path, string_length(path));
     record->number = __atomic_add_fetch(&h->image_count, 1, __ATOMIC_RELAXED);
     spool_push_as(&guest.spool, &h->images, record);
+    spool_ring_as(&guest.spool);
     return record;
 }
 
@@ -180,7 +182,7 @@ static void main_path_as(uint64_t lo, char path[PATH_BYTES])
         sys_call3_as(SYS_readlink, (long)"/proc/thread-self/exe", (long)executed, PATH_BYTES - 1);
     executed[n > 0 ? n : 0] = 0;
     image_path_undelete_as(executed);
-    if (image_path_as(lo, path, PATH_BYTES) && !same_string(path, executed)) {
+    if (!guest.executed && image_path_as(lo, path, PATH_BYTES) && !same_string(path, executed)) {
         guest_process_rename_as(executed, path);
         return;
     }
@@ -213,7 +215,7 @@ bool image_describe_as(const struct image_source *source, struct unwind_image *i
         !(record.flags & IMAGE_MAIN) && contains(image, (const void *)image_describe_as);
     if (image->hidden)
         record.flags |= IMAGE_RUNTIME;
-    file_look(path, &id);
+    file_look(record.flags & IMAGE_VDSO ? "" : path, &id);
     record.dev = id.dev;
     record.ino = id.ino;
     record.file_size = id.size;

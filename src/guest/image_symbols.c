@@ -49,12 +49,27 @@ static bool named(const struct image_symbols *s, uint64_t offset, const char *na
  *     16  uint64_t bloom[words]
  *         uint32_t bucket[buckets]    the first symbol of a chain, or 0
  *         uint32_t chain[]            by symbol - first: its hash, whose bit 0 ends the chain */
-const Elf64_Sym *image_symbols_find_as(const struct image_symbols *s, const char *name)
+static bool may_have(const struct image_symbols *s, uint32_t hash)
 {
-    uint32_t hash = 5381, buckets = s->gnu_hash[0], first = s->gnu_hash[1], words = s->gnu_hash[2];
-    for (const char *c = name; *c; c++)
-        hash = hash * 33 + (uint8_t)*c;
-    if (!buckets)
+    uint32_t words = s->gnu_hash[2], shift = s->gnu_hash[3] & 31;
+    const uint64_t *bloom = (const uint64_t *)(const void *)(s->gnu_hash + 4);
+    uint64_t word = words ? bloom[hash / 64 % words] : UINT64_MAX;
+    return word >> hash % 64 & word >> (hash >> shift) % 64 & 1;
+}
+
+uint32_t image_symbols_hash_as(const char *name)
+{
+    uint32_t hash = 5381;
+    for (; *name; name++)
+        hash = hash * 33 + (uint8_t)*name;
+    return hash;
+}
+
+const Elf64_Sym *image_symbols_hashed_as(const struct image_symbols *s, const char *name,
+                                         uint32_t hash)
+{
+    uint32_t buckets = s->gnu_hash[0], first = s->gnu_hash[1], words = s->gnu_hash[2];
+    if (!buckets || !may_have(s, hash))
         return NULL;
     const uint32_t *bucket = s->gnu_hash + 4 + 2 * (uint64_t)words, *chain = bucket + buckets;
     uint32_t i = bucket[hash % buckets];
@@ -67,6 +82,11 @@ const Elf64_Sym *image_symbols_find_as(const struct image_symbols *s, const char
         if (found & 1)
             return NULL;
     }
+}
+
+const Elf64_Sym *image_symbols_find_as(const struct image_symbols *s, const char *name)
+{
+    return image_symbols_hashed_as(s, name, image_symbols_hash_as(name));
 }
 
 /* Undefined symbols come before those that are hashed. */

@@ -25,6 +25,10 @@ uint64_t image_dynamic_address_as(const struct image_source *source, int64_t tag
 bool image_symbols_open_as(const struct image_source *source, struct image_symbols *out);
 /* The definition of `name`, or NULL. */
 const Elf64_Sym *image_symbols_find_as(const struct image_symbols *s, const char *name);
+/* The same for a name that is looked for in several images. */
+uint32_t image_symbols_hash_as(const char *name);
+const Elf64_Sym *image_symbols_hashed_as(const struct image_symbols *s, const char *name,
+                                         uint32_t hash);
 /* Whether the image asks others for a symbol whose name begins with `prefix`. */
 bool image_symbols_wants_as(const struct image_symbols *s, const char *prefix);
 

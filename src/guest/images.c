@@ -139,7 +139,6 @@ static void builder_publish_as(struct builder *b)
     b->index->generation = ++images.generation;
     __atomic_store_n(&images.current, b->index, __ATOMIC_RELEASE);
     __atomic_store_n(&guest.process->epoch, epoch, __ATOMIC_RELEASE);
-    spool_ring_as(&guest.spool);
 }
 
 /* Describes an image that the process has not had. */

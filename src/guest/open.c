@@ -1,6 +1,7 @@
 #include "guest/guest.h"
 
 #include <fcntl.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -45,13 +46,9 @@ static uint64_t size_of(int fd)
     long end = sys_call3_as(SYS_lseek, fd, 0, SEEK_END);
     if (end < MAPPED_MIN)
         return 0;
-    long at = sys_call6_as(SYS_mmap, 0, SPOOL_HEADER_SIZE, PROT_READ, MAP_SHARED, fd, 0);
-    if (sys_failed(at))
-        return 0;
-    const struct spool_header *h = (const struct spool_header *)at;
-    uint64_t size = header_good(h, end) ? h->size : 0;
-    sys_call3_as(SYS_munmap, at, SPOOL_HEADER_SIZE, 0);
-    return size;
+    struct spool_header h;
+    long n = sys_call6_as(SYS_pread64, fd, (long)&h, sizeof h, 0, 0, 0);
+    return n == sizeof h && header_good(&h, end) ? h.size : 0;
 }
 
 /* References are offsets: a part of the spool will do. */
@@ -83,6 +80,7 @@ bool guest_open(const char *path, uint64_t at_most)
     if (fd < 0)
         return false;
     bool mapped = guest_map(fd, at_most);
+    guest.executed = getauxval(AT_BASE) != 0;
     sys_call3_as(SYS_close, fd, 0, 0);
     return mapped;
 }

@@ -84,7 +84,6 @@ void guest_process_publish_as(struct spool_process *p)
 {
     guest.process = p;
     spool_push_as(&guest.spool, &spool_header(&guest.spool)->processes, p);
-    spool_ring_as(&guest.spool);
 }
 
 bool guest_process_begin(int argc, char **argv)

@@ -137,7 +137,7 @@ struct spool_header {
     uint32_t images;         /* atomic spool_ref; runtimes push */
     uint32_t image_count;    /* atomic; last image number handed out */
     uint32_t bell;           /* atomic futex word: a runtime adds 1 and wakes when the collector
-                                should look (a new image without a table, a new process, limit) */
+                                should look (a new image, limit) */
     uint32_t wanted_pages;   /* atomic: of the greatest piece that found no room; the collector
                                 takes it back */
     /* atomic spool_ref of a struct spool_settings (settings.h); collector */

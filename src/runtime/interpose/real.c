@@ -83,6 +83,7 @@ void *real_place_find(struct real_place *place)
  * looked for when they are used. */
 enum { PLACES_MOST = 512 };
 static bool is_there[PLACES_MOST];
+static uint32_t hashes[PLACES_MOST]; /* of the names */
 
 static uint32_t place_count(void)
 {
@@ -99,12 +100,15 @@ static int image_look(struct dl_phdr_info *info, size_t size, void *state)
     if (!*info->dlpi_name || !symbols_of(info, &symbols))
         return 0;
     for (uint32_t i = 0; i < place_count(); i++)
-        is_there[i] = is_there[i] || image_symbols_find_as(&symbols, __start_real_places[i].name);
+        is_there[i] = is_there[i] || image_symbols_hashed_as(
+                                         &symbols, __start_real_places[i].name, hashes[i]);
     return 0;
 }
 
 void real_places_find(void)
 {
+    for (uint32_t i = 0; i < place_count(); i++)
+        hashes[i] = image_symbols_hash_as(__start_real_places[i].name);
     dl_iterate_phdr(image_look, NULL);
     for (uint32_t i = 0; i < place_count(); i++)
         if (is_there[i] && !__start_real_places[i].found)
