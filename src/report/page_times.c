@@ -5,6 +5,7 @@
 #include "base/saturate.h"
 #include "profile/shares.h"
 #include "profile/timeline.h"
+#include "report/marks.h"
 
 /* Columns are as wide as the narrowest bins, or wider: so many at most, and so many moments where
  * there are more than so few columns. */
@@ -184,7 +185,8 @@ bool page_times_write(struct json *j, const struct page_tree *tree)
     json_key_u64(j, "bin_ns", profile_timeline_width(p));
     json_key_u64(j, "columns", t.columns);
     write_threads(j, &t);
+    bool ok = marks_json(j, p);
     json_close(j, '}');
     free(t.list);
-    return true;
+    return ok;
 }

@@ -1,6 +1,7 @@
 /* When samples fell, as the page reads it: it shows any part of the time by itself.
  *
  *     "times": {"from_ns", "width_ns", "bin_ns", "columns",
+ *               "marks" (report/marks.h),
  *               "threads": [{"thread": i, "moments": [step, span, node, weight, ...]}, ...]}
  *
  * A moment's weight is spread evenly over its column and so many (span) before it. A step leads

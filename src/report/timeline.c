@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "profile/timeline.h"
+#include "report/marks.h"
 
 static const struct timeline_size json_size = {.columns = 2048, .threads = 200, .functions = 50};
 
@@ -434,7 +435,8 @@ bool timeline_json(struct json *j, const struct view *v, struct err *e)
     json_key_u64(j, "bin_ns", t.bin_ns);
     write_columns(j, &t, &t.all);
     write_rows(j, &t);
+    bool ok = marks_json(j, v->profile) || no_memory(e);
     json_close(j, '}');
     timeline_free(&t);
-    return true;
+    return ok;
 }

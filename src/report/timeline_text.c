@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/header_parts.h"
+#include "report/marks.h"
 #include "report/report.h"
 #include "report/text.h"
 #include "report/timeline.h"
@@ -14,7 +15,8 @@ enum {
     NAME = 24,
     MARGIN = 8 + 2 + NAME + 2,
     FUNCTIONS = 10,
-    THREADS = 20
+    THREADS = 20,
+    MARKS = 20
 };
 
 static const char *const blocks[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
@@ -111,6 +113,39 @@ static void write_functions(FILE *out, const struct timeline_view *t,
     }
 }
 
+/* Ends of processes are left out: nearly every one has one. */
+static bool is_shown(const struct timeline_view *t, const struct mark *m)
+{
+    double end = (double)t->from_ns + (double)t->columns * (double)t->width_ns;
+    return m->kind != MARK_EXIT && m->ns >= t->from_ns && (double)m->ns <= end;
+}
+
+static bool write_marks(FILE *out, const struct timeline_view *t, const struct report_style *style)
+{
+    const struct profile *p = t->view->profile;
+    struct marks m;
+    uint32_t shown = 0, most = style->limit && style->limit < MARKS ? style->limit : MARKS, all = 0;
+    char time[TEXT_NUMBER_SIZE];
+    if (!marks_make(&m, p))
+        return false;
+    for (uint32_t i = 0; i < m.count; i++) {
+        struct buf text = {0};
+        if (!is_shown(t, &m.list[i]) || all++ >= most)
+            continue;
+        mark_text(&m.list[i], p, &text);
+        buf_put_u8(&text, 0);
+        fprintf(out, "%s%*s%9s  %-8s  ", shown++ ? "" : "\n", 8, "",
+                text_duration(time, (double)m.list[i].ns), mark_name(m.list[i].kind));
+        text_name(out, buf_ok(&text) ? (const char *)text.data : "?", 0);
+        fputc('\n', out);
+        buf_free(&text);
+    }
+    if (all > shown)
+        fprintf(out, "%10s%u more marks are not shown\n", "", all - shown);
+    marks_free(&m);
+    return true;
+}
+
 bool report_timeline(FILE *out, const struct view *v, const struct report_style *style,
                      struct err *e)
 {
@@ -138,8 +173,10 @@ bool report_timeline(FILE *out, const struct view *v, const struct report_style 
     write_threads(out, &t, style);
     fputc('\n', out);
     write_functions(out, &t, &cut);
+    bool ok = write_marks(out, &t, style) ||
+              err_set(e, ERR_INTERNAL, "cannot show marks: out of memory");
     fprintf(out, "%10sa column is %s; times are known to %s\n", "",
             text_duration(a, (double)t.width_ns), text_duration(b, (double)t.bin_ns));
     timeline_free(&t);
-    return true;
+    return ok;
 }

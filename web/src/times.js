@@ -130,22 +130,9 @@ export class Times {
     return runs;
   }
 
-  // What processes did: { ns, kind, text }, by time. The first process began before them all.
+  // Processes that began, ended or executed another program: { ns, kind, text }, by time.
   marks() {
-    const marks = [];
-    const replaced = new Set();
-    (this.data.processes || []).forEach(({ pid, ppid, name, start_ns: start, end_ns: end, end: how }, index) => {
-      const who = `${name} ${pid}`;
-      if (index > 0 && !replaced.has(pid)) marks.push({ ns: start, kind: "fork", text: `${who} began, of ${ppid}` });
-      replaced.delete(pid);
-      if (how === "exec") {
-        replaced.add(pid);
-        marks.push({ ns: end, kind: "exec", text: `${who} executed another program` });
-      } else if (how === "exit" || how === "killed") {
-        marks.push({ ns: end, kind: how, text: how === "exit" ? `${who} ended` : `${who} was killed` });
-      }
-    });
-    return marks.filter(({ ns }) => ns >= this.from && ns <= this.to).sort((a, b) => a.ns - b.ns);
+    return (this.data.times.marks || []).filter(({ ns }) => ns >= this.from && ns <= this.to);
   }
 
   // The tree with what it has between two times; thread: null, or only that one's.

@@ -163,8 +163,14 @@ def times():
     has in the third besides is not told apart."""
     main = [9, 9, 4, 90, 30, 0, 2, 10]
     worker = [19, 9, 3, 135, 10, 9, 3, 135, 0, 9, 0, 30]
-    return {"from_ns": 0, "width_ns": 100000000, "bin_ns": 100000000, "columns": 40,
+    return {"from_ns": 0, "width_ns": 100000000, "bin_ns": 100000000, "columns": 40, "marks": marks(),
             "threads": [{"thread": 0, "moments": main}, {"thread": 1, "moments": worker}]}
+
+
+def marks():
+    row = lambda seconds, kind, words: {"ns": seconds * 1e9, "kind": kind, "text": words}
+    return [row(1, "fork", "app 12 began, of 11"), row(1.5, "exec", "app 12 executed another program"),
+            row(3, "killed", "sort 12 was killed"), row(4, "exit", "app 11 ended")]
 
 
 def processes():

@@ -5,6 +5,7 @@ A function that runs for 400 ms has some 400 samples, of which those at its ends
 millisecond wide in runs as short as these)."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -145,6 +146,14 @@ def fork():
     expect(len(pids) == 2, "two processes")
     child = pids[max(pids)]["samples"] if len(pids) == 2 else []
     expect(abs(sum(child) - sum(function(r.report, "beta"))) < 40, "the child has beta's only")
+    marks = r.report["timeline"]["marks"]
+    expect([m["kind"] for m in marks] == ["fork", "exit", "exit"], marks)
+    expect(marks[0]["text"] == f"turns {max(pids)} began, of {min(pids)}", marks)
+    began = (marks[0]["ns"] - r.report["timeline"]["from_ns"]) / r.report["timeline"]["width_ns"]
+    expect(abs(middle(function(r.report, "alpha"), 1) - began) < 60, f"alpha ends when the child begins, {began}")
+    text = run([PENUMBRA, "report", "--timeline", r.file]).stdout.decode()
+    expect(re.search(rf"\d ms  fork      turns {max(pids)} began, of {min(pids)}\n", text), text)
+    expect(" exit " not in text, text)
 
 
 def phases():
