@@ -7,6 +7,7 @@
 #include "layout.h"
 #include "operations.h"
 #include "partial.h"
+#include "pgo.h"
 
 /* An edge of the checking code on which the counter is counted. */
 struct checked_edge {
@@ -372,6 +373,10 @@ const char *duplicate_function()
         for (basic_block block : d.copied) {
             operations_insert(copy_of(d, block));
             insert_edges(d, copy_of(d, block));
+        }
+        for (basic_block block : d.copied) {
+            pgo_remove_counted(block);
+            pgo_remove_counted(copy_of(d, block));
         }
     }
     layout_leave();

@@ -4,6 +4,7 @@
 #include "edges.h"
 #include "layout.h"
 #include "operations.h"
+#include "pgo.h"
 
 static void insert_edges(basic_block block)
 {
@@ -34,8 +35,10 @@ void instrument_in_place()
     edges_number();
     for (basic_block b : all)
         operations_insert(b);
-    for (basic_block b : all)
+    for (basic_block b : all) {
         insert_edges(b);
+        pgo_remove_counted(b);
+    }
     edge entry = single_succ_edge(ENTRY_BLOCK_PTR_FOR_FN(cfun));
     bool flags = bitmap_bit_p(df_get_live_in(entry->dest), FLAGS_REG);
     operations_enter(layout_split(entry), flags);

@@ -10,6 +10,7 @@
 #include "checks.h"
 #include "duplicate.h"
 #include "inplace.h"
+#include "pgo.h"
 #include "report.h"
 #include "suitable.h"
 #include "support.h"
@@ -65,6 +66,23 @@ public:
     }
 };
 
+static const pass_data pgo_pass_data = {
+    SIMPLE_IPA_PASS, "penumbra_pgo", OPTGROUP_NONE, TV_NONE, 0, 0, 0, 0, 0,
+};
+
+class pgo_pass : public simple_ipa_opt_pass {
+public:
+    explicit pgo_pass(gcc::context *context) : simple_ipa_opt_pass(pgo_pass_data, context) {}
+
+    bool gate(function *) final override { return pgo_wanted(); }
+
+    unsigned int execute(function *) final override
+    {
+        pgo_convert_all();
+        return 0;
+    }
+};
+
 static void unit_ends(void *, void *)
 {
     if (tables_are_used() && asm_out_file) {
@@ -86,6 +104,10 @@ int plugin_init(plugin_name_args *args, plugin_gcc_version *version)
     }
     if (!arguments_read(args->argc, args->argv))
         return 1;
+    if (pgo_wanted())
+        pgo_begin();
+    register_pass_info counters = {new pgo_pass(g), "profile", 1, PASS_POS_INSERT_AFTER};
+    register_callback(args->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &counters);
     register_pass_info types = {new types_pass(g), "optimized", 1, PASS_POS_INSERT_BEFORE};
     register_callback(args->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &types);
     register_pass_info pass = {new sampling_pass(g), "alignments", 1, PASS_POS_INSERT_BEFORE};

@@ -30,6 +30,7 @@ static const char module_text[] =
     "\t.hidden\t__start_penumbra1_sites\n"
     "\t.hidden\t__stop_penumbra1_sites\n"
     "\t.quad\t__start_penumbra1_sites, __stop_penumbra1_sites\n"
+    "\t.quad\t0\n"
     "1:\n"
     "\t.size\t__penumbra1_module, .-__penumbra1_module\n"
     "\t.popsection\n";
@@ -153,6 +154,16 @@ static const char functions_text[] =
     "\tret\n"
     "\tpenumbra1_end __penumbra1_counter\n";
 
+static void write_array(FILE *out, const char *array, const char *type, const char *function)
+{
+    fprintf(out,
+            "\t.pushsection\t%s,\"awG\",@%s,__penumbra1_module,comdat\n"
+            "\t.balign\t8\n"
+            "\t.quad\t%s\n"
+            "\t.popsection\n",
+            array, type, function);
+}
+
 static void write_hook(FILE *out, const char *name, const char *runtime, const char *array,
                        const char *type)
 {
@@ -165,12 +176,25 @@ static void write_hook(FILE *out, const char *name, const char *runtime, const c
             "\tleaq\t__penumbra1_module(%%rip), %%rdi\n"
             "\tjmp\t*%%rax\n"
             "1:\tret\n"
-            "\tpenumbra1_end %s\n"
-            "\t.pushsection\t%s,\"awG\",@%s,__penumbra1_module,comdat\n"
-            "\t.balign\t8\n"
-            "\t.quad\t%s\n"
-            "\t.popsection\n",
-            runtime, name, runtime, name, array, type, name);
+            "\tpenumbra1_end %s\n",
+            runtime, name, runtime, name);
+    write_array(out, array, type, name);
+}
+
+/* The runtime's function whose address is in a member of the module, if there is one. */
+static void write_flush(FILE *out)
+{
+    fprintf(out,
+            "\tpenumbra1_function __penumbra1_flush\n"
+            "\tleaq\t__penumbra1_module(%%rip), %%rdi\n"
+            "\tmovq\t%d(%%rdi), %%rax\n"
+            "\ttestq\t%%rax, %%rax\n"
+            "\tjz\t1f\n"
+            "\tjmp\t*%%rax\n"
+            "1:\tret\n"
+            "\tpenumbra1_end __penumbra1_flush\n",
+            (int)offsetof(penumbra_inst_module, flush));
+    write_array(out, ".fini_array.00101", "fini_array", "__penumbra1_flush");
 }
 
 static unsigned module_flags()
@@ -197,5 +221,7 @@ void support_write(FILE *assembly)
                "init_array");
     write_hook(assembly, "__penumbra1_end", "__penumbra_inst_unregister", ".fini_array.00001",
                "fini_array");
+    /* Before gcc writes its counters, by a destructor of priority 100. */
+    write_flush(assembly);
     fputs("\t.popsection\n", assembly);
 }

@@ -1,5 +1,5 @@
 /* What an object contains once, and a module keeps once: its descriptor, its check counter, the
- * functions that its code calls, a constructor and a destructor (include/penumbra/inst.h).
+ * functions that its code calls, a constructor and destructors (include/penumbra/inst.h).
  *
  * Context: at the end of the unit. */
 #ifndef PENUMBRA_COMPILER_SUPPORT_H

@@ -160,6 +160,8 @@ static void write_events(FILE *out)
         fprintf(out, ".LpnbE%d:\n", (int)i);
         if (e.field >= 0)
             write_reference(out, ".LpnbD", e.field);
+        else if (!e.counter.empty())
+            fprintf(out, "\t.long\t%s-.\n", e.counter.c_str());
         else
             write_string(out, e.text);
         write_string(out, e.caller);

@@ -15,6 +15,7 @@ struct event_record {
     uint8_t kind = 0;
     std::string text;     /* CALL, INLINED: a function's name */
     int field = -1;       /* READ, WRITE: from tables_field */
+    std::string counter;  /* COUNTER: its place, as the assembler names it */
     std::string caller;   /* "" : the function itself */
     uint32_t line = 0, aux = 0;
     uint16_t source = 0;

@@ -17,6 +17,7 @@
  *     __penumbra1_check    the check counter: int32_t, thread-local (or global)
  *     __penumbra1_sample, _event, _value: what the code calls; all registers and flags are kept
  *     a constructor and a destructor that register the module
+ *     __penumbra1_flush: calls flush(); of objects with COUNTER events, with a destructor of its own
  *
  * The 1 is PENUMBRA_INST_ABI: objects of two versions in one module make two sets of everything.
  *
@@ -79,7 +80,15 @@ enum penumbra_inst_kind {
     /* what: 0. aux: the edge's number in its function; it goes from line `source` to `line` */
     PENUMBRA_INST_EDGE = 4,
     PENUMBRA_INST_INLINED = 5, /* what: string, the linkage name of what is inlined here */
-    PENUMBRA_INST_ENTRY = 6   /* what: 0. The function is entered (by whomever) */
+    PENUMBRA_INST_ENTRY = 6,  /* what: 0. The function is entered (by whomever) */
+    /* what: an int64_t of the module, in none of the tables: a counter of -fprofile-generate, to
+     * which flush() adds how often the event has happened */
+    PENUMBRA_INST_COUNTER = 7,
+    /* The first event of a block that no code counts. what: the array of a function's counters, aux
+     * of them; the events after it are the counters of a way through the function. flush() counts
+     * the way once, if samples have met the function: gcc takes one whose entry was never counted
+     * for one that is never executed */
+    PENUMBRA_INST_WAY = 8
 };
 
 struct penumbra_inst_event { /* 20 bytes */
@@ -201,6 +210,10 @@ struct penumbra_inst_module {
     uint32_t flags; /* enum penumbra_inst_flags */
     uint32_t reserved;
     const struct penumbra_inst_site *sites, *sites_end;
+    /* NULL, or set by the runtime: adds to the counters of COUNTER events what has been counted
+     * since it was last called. The module calls it before its counters are written to a file or
+     * set to 0. Ordinary code, in any thread. */
+    void (*flush)(struct penumbra_inst_module *);
 };
 
 /* Called by each module's constructor and destructor, if they are defined in the process. register

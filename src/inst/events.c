@@ -163,7 +163,7 @@ void inst_event_as(struct penumbra_inst_module *m, const struct penumbra_inst_bl
     if (!weight)
         return;
     uint32_t id = own->first + (uint32_t)(block - m->blocks);
-    if (row_add_as(t, id, weight) && t->pairing)
+    if (row_add_as(t, id, weight) && t->pairing && own->pairs)
         met_as(t, id);
 }
 

@@ -6,6 +6,7 @@
  *      events.c     blocks and values ─> rows, hotlists and pairs of the thread
  *      thread.c     a thread's record, rows and pairs
  *      sites.c      checks of modules that were compiled with check=patched
+ *      counters.c   rows ─> the module's own counters, of -fprofile-generate
  *
  * In a process that is not recorded, or by another carrier, modules are never told of it: they stay
  * disarmed.
@@ -32,6 +33,11 @@ struct inst_module {
     uint32_t first;  /* id of block 0 */
     uint32_t values; /* id of value 0 */
     uint32_t number; /* below INST_MODULES */
+    bool pairs;      /* of its blocks are counted */
+    uint32_t blocks; /* of `flushed` */
+    /* atomic: by block, what of its count has been added to the module's counters; NULL: it has
+     * none */
+    uint64_t *flushed;
 };
 
 struct inst {
@@ -99,6 +105,12 @@ static inline void inst_vectors_restore_as(const struct inst_vectors *v)
 
 /* Makes the module's sites jump to their checks. False: the kernel does not let code be written. */
 bool inst_sites_arm(const struct penumbra_inst_module *m);
+
+/* For a module that has counters (PENUMBRA_INST_COUNTER): flush() from then on. False: no memory.
+ * Ordinary code. */
+bool inst_counters_begin(struct penumbra_inst_module *m, struct inst_module *own);
+/* In a fork child, whose rows are new. */
+void inst_counters_fork_child(struct inst_module *own);
 
 /* xorshift64* of the thread. */
 uint64_t inst_random_as(struct inst_thread *t);

@@ -33,6 +33,9 @@ static void former_end(void)
     }
 }
 
+/* Modules of the process that are recorded. */
+static struct inst_module modules[INST_MODULES];
+
 static void fork_child(void)
 {
     const struct spool_counts *parent = inst.counts;
@@ -43,6 +46,8 @@ static void fork_child(void)
         inst.counts = counts_fork_child_as(&guest.spool, parent, guest.process);
     inst.armed = inst.armed && inst.counts;
     inst_thread_fork_child();
+    for (uint32_t i = 0; i < INST_MODULES; i++)
+        inst_counters_fork_child(&modules[i]);
 }
 
 static void process_end(void)
@@ -214,9 +219,17 @@ __asm__(".pushsection .bss\n.balign 8\n"
         ".globl __penumbra1_owner\n.type __penumbra1_owner, @gnu_unique_object\n"
         ".size __penumbra1_owner, 8\n__penumbra1_owner: .zero 8\n.popsection\n");
 
+/* Pairs are of fields. */
+static bool has_fields(const struct penumbra_inst_module *m)
+{
+    for (const struct penumbra_inst_event *e = m->events; e < m->events_end; e++)
+        if (e->kind == PENUMBRA_INST_READ || e->kind == PENUMBRA_INST_WRITE)
+            return true;
+    return false;
+}
+
 static void register_module(struct penumbra_inst_module *m)
 {
-    static struct inst_module modules[INST_MODULES];
     static uint32_t count;
     begin_once();
     if (!inst.armed || m->abi != PENUMBRA_INST_ABI ||
@@ -230,11 +243,13 @@ static void register_module(struct penumbra_inst_module *m)
         return;
     }
     struct inst_module *own = &modules[number];
-    *own = (struct inst_module){record->first,
-                                record->first + (uint32_t)(m->blocks_end - m->blocks), number};
-    if (!inst_sites_arm(m))
-        return;
+    *own = (struct inst_module){.first = record->first,
+                                .values = record->first + (uint32_t)(m->blocks_end - m->blocks),
+                                .number = number,
+                                .pairs = has_fields(m)};
     m->data = own;
+    if (!inst_sites_arm(m) || !inst_counters_begin(m, own))
+        return;
     __atomic_store_n(&m->ops, &ops, __ATOMIC_RELEASE);
     *m->counter() = 0;
 }
@@ -252,5 +267,7 @@ __penumbra_inst_register(struct penumbra_inst_module *m)
 __attribute__((visibility("default"))) void
 __penumbra_inst_unregister(struct penumbra_inst_module *m)
 {
+    if (m->bytes >= sizeof *m)
+        m->flush = NULL;
     __atomic_store_n(&m->ops, NULL, __ATOMIC_RELEASE);
 }

@@ -130,13 +130,20 @@ bool inst_threads_begin(void)
     return keyed;
 }
 
+/* The child goes on in the burst that its parent was in. */
 void inst_thread_fork_child(void)
 {
     bool had = state == THREAD_READY;
+    uint32_t weight = had ? self->weight : 0, bursting = had ? self->bursting : 0;
     if (had)
         own_unmap_as(self, sizeof *self);
     self = NULL;
     state = THREAD_NONE;
-    if (had && inst.armed)
-        inst_thread_as();
+    struct inst_thread *t = had && inst.armed ? inst_thread_as() : NULL;
+    if (!t)
+        return;
+    t->weight = weight;
+    t->bursting = bursting;
+    t->burst = 1;
+    t->counted->most = weight;
 }
