@@ -28,6 +28,8 @@ void put_overhead(struct buf *b, const struct profile_totals *t, double spent_ns
                   uint32_t budget_ppm)
 {
     double percent = t->cpu_ns ? 100 * spent_ns / (double)t->cpu_ns : 0;
+    if (t->taken && !t->deliveries && spent_ns == 0)
+        return; /* nothing of ours ran in the program */
     if (t->sandboxed)
         buf_printf(b, ", %.1f ms overhead", spent_ns / 1e6);
     else if (is_above(percent, budget_ppm))

@@ -145,7 +145,7 @@ int command_record(int argc, char **argv)
     struct recording *recording = recording_new(&r.options.recording, &callbacks, &e);
     if (!recording)
         return command_fail("record", &e);
-    record_signals_for(recording, r.options.recording.pid != 0);
+    record_signals_for(recording, !recording_options_has_program(&r.options.recording));
     record_signals_install();
     return run(&r, recording);
 }

@@ -113,6 +113,22 @@ static const struct option_row rows[] = {
      .brief = "attach to process PID instead of starting a program",
      FIELD(struct record_options, recording.pid),
      NUMBER(number_counts, 1, 1 << 22, .what = "the process (-p)")},
+    {'a', "all", NULL,
+     .help = "sample the whole machine from outside: all processes and the kernel, until Ctrl-C, "
+             "--duration, or the end of PROGRAM if there is one",
+     .brief = "sample all processes and the kernel, from outside",
+     FIELD(struct record_options, recording.machine.all)},
+    {0, "external", NULL,
+     .help = "sample PROGRAM, or -p PID, and all that they make, from outside: static, setuid or "
+             "32-bit, with kernel functions",
+     FIELD(struct record_options, recording.machine.external)},
+    {0, "cgroup", "GROUP",
+     .help = "sample what is in a control group from outside: its folder, or what follows "
+             "/sys/fs/cgroup/",
+     FIELD(struct record_options, recording.machine.cgroup)},
+    {0, "uid", "USER",
+     .help = "sample all processes of a user from outside: a name or a number",
+     FIELD(struct record_options, recording.machine.user)},
     {'e', "event", "EVENT",
      .help = "what to sample, see below (default cpu); several, each with a period of its own: -e "
              "cpu -e page-faults -e malloc=64k, or with commas",
@@ -351,7 +367,8 @@ bool record_options_take(struct record_options *o, int argc, char **argv, int *s
     static const struct options table = {
         .command = "record",
         .usage = "Usage: penumbra record [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
-                 "       penumbra record [OPTIONS] -p PID\n\n"
+                 "       penumbra record [OPTIONS] -p PID\n"
+                 "       penumbra record [OPTIONS] -a [-- PROGRAM [ARGUMENTS]]\n\n"
                  "Runs PROGRAM and records which calling contexts use its time.\n\n"
                  "Options:\n",
         .rows = rows,

@@ -170,7 +170,7 @@ static bool check_file(const char *path, const char *script, unsigned depth,
         return false;
     switch (elf_probe_as(path, &probe)) {
     case ELF_PROBE_UNREADABLE: /* may be executed all the same; what it is cannot be known */
-        return check_privileges(path, &st, e);
+        return out->any || check_privileges(path, &st, e);
     case ELF_PROBE_SCRIPT:
         if (depth >= SCRIPT_DEPTH_MAX)
             return err_set(e, ERR_BAD_INTERPRETER,
@@ -185,6 +185,8 @@ static bool check_file(const char *path, const char *script, unsigned depth,
         return check_file("/bin/sh", path, depth + 1, out, e);
     default:
         memcpy(out->first, probe.first, sizeof out->first);
+        if (out->any)
+            return true;
         return check_elf(path, &probe, &st, out->without_library, e);
     }
 }

@@ -16,6 +16,7 @@ struct record_program {
     char path[PATH_MAX]; /* the file that will be executed */
     bool shell_script;   /* no #! line: runs through /bin/sh, as execvp does */
     bool without_library; /* nothing is preloaded: it may be static. The caller's */
+    bool any;             /* nor is it entered: whatever the kernel executes. The caller's */
     char first[ELF_PROBE_NAME_MAX]; /* what goes before our library (preload.h), or "" */
 };
 

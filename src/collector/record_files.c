@@ -329,6 +329,16 @@ static void image_note(struct record_files *f, const struct spool *s,
         close(held.fd);
 }
 
+bool record_files_hold(struct record_files *f, const struct held_image *held, int32_t outside)
+{
+    if (!may_hold(f, held->fd, outside) ||
+        !ARRAY_ROOM(f->images, f->image_count, f->image_capacity))
+        return false;
+    f->open++;
+    f->images[f->image_count++] = *held;
+    return true;
+}
+
 int record_files_open(const struct record_files *f, const struct profile_image *image)
 {
     struct held_image of = {.file_size = image->file_size, .mtime_ns = image->mtime_ns};

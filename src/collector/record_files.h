@@ -62,6 +62,9 @@ void record_files_free(struct record_files *f);
 void record_files_poll(struct record_files *f, const struct spool *s);
 /* The same, at the end: what is looked for now and then is looked for once more. */
 void record_files_last(struct record_files *f, const struct spool *s);
+/* Keeps an image's file, which `outside` has mapped: the descriptor is ours then. False: it may not
+ * be held. */
+bool record_files_hold(struct record_files *f, const struct held_image *held, int32_t outside);
 /* A descriptor of the image's file, to be closed; -1. */
 int record_files_open(const struct record_files *f, const struct profile_image *image);
 /* Opens a path as a process sees it, its number here being `outside`: links lead nowhere else. */

@@ -93,9 +93,23 @@ static void settle_config(struct recording *r)
     r->config.rank = r->rank.known ? r->rank.rank + 1 : 0;
 }
 
+static bool check_machine(struct recording *r, struct err *e)
+{
+    const struct recording_options *o = &r->options;
+    static char name[] = "machine", *whole[] = {name, NULL};
+    r->arguments = recording_has_program(r) ? o->program : whole;
+    r->program.any = true;
+    if (o->pid && !process_runs(o->pid))
+        return err_set(e, ERR_ATTACH, "there is no process %d (-p)", o->pid);
+    return (!recording_has_program(r) || record_check_program(o->program[0], &r->program, e)) &&
+           record_rank_output(o->output, &r->rank, r->arguments[0], getpid(), r->shown, e);
+}
+
 static bool check_subject(struct recording *r, struct err *e)
 {
     const struct recording_options *o = &r->options;
+    if (recording_options_is_machine(o))
+        return check_machine(r, e);
     if (!o->pid) {
         r->arguments = o->program;
         r->rank = record_rank_find();
@@ -110,7 +124,7 @@ static bool check_subject(struct recording *r, struct err *e)
 /* What stands in front of a program's calls must be there before they are bound. */
 static bool check_mechanism(struct recording *r, struct err *e)
 {
-    if (!r->options.pid)
+    if (!recording_attaches(r))
         return true;
     if (r->config.mechanism == MECHANISM_TIMER)
         buf_puts(
@@ -125,6 +139,8 @@ static bool check_mechanism(struct recording *r, struct err *e)
 static void note_instrumented(struct recording *r)
 {
     bool compiled = r->options.engine.carrier == CARRIER_COMPILED;
+    if (recording_options_is_machine(&r->options))
+        return;
     bool is = !r->options.pid && record_instrumented(r->program.path);
     if (is && !compiled)
         buf_puts(&r->notes, "the program has instrumentation compiled in: record --carrier "
@@ -134,15 +150,30 @@ static void note_instrumented(struct recording *r)
                             "what it executes, and its libraries, may have some\n");
 }
 
+/* How samples are made. */
+static bool check_trigger(struct recording *r, struct err *e)
+{
+    const struct record_event *first = &r->options.events.list[0];
+    if (!recording_options_is_machine(&r->options))
+        return record_find_runtime(r->config.runtime_path, sizeof r->config.runtime_path,
+                                   recording_options_family(&r->options), e) &&
+               record_probe_trigger(&r->options.events, r->options.engine.carrier, &r->config,
+                                    &r->notes, e) &&
+               check_mechanism(r, e);
+    r->config.trigger = first->event->trigger;
+    r->config.perf_type = first->event->perf_type;
+    r->config.perf_config = first->event->perf_config;
+    r->config.period = first->period;
+    r->config.mechanism = MECHANISM_PERF;
+    r->config.signal = SIGTRAP;
+    return machine_open(&r->machine, &r->options.machine, first->period, e);
+}
+
 static bool prepare(struct recording *r, struct err *e)
 {
     if (!record_check_proc(e) || !check_subject(r, e) ||
         !record_check_output(r->shown, r->output, e) || !check_other_recording(r, e) ||
-        !record_find_runtime(r->config.runtime_path, sizeof r->config.runtime_path,
-                             recording_options_family(&r->options), e) ||
-        !record_probe_trigger(&r->options.events, r->options.engine.carrier, &r->config, &r->notes,
-                              e) ||
-        !check_mechanism(r, e))
+        !check_trigger(r, e))
         return false;
     note_instrumented(r);
     buf_put_u8(&r->notes, '\0');
@@ -159,8 +190,19 @@ static bool prepare(struct recording *r, struct err *e)
     return true;
 }
 
+static bool start_machine(struct recording *r, struct err *e)
+{
+    const struct recording_options *o = &r->options;
+    if (!machine_begin(r->machine, &r->spool, &r->files, o->pid, e))
+        return false;
+    return !recording_has_program(r) ||
+           record_launch_native(&r->child.pid, &r->program, r->arguments, NULL, &r->callbacks, e);
+}
+
 static bool start_subject(struct recording *r, struct err *e)
 {
+    if (r->machine)
+        return start_machine(r, e);
     if (!r->options.pid)
         return (!r->options.verify_cost ||
                 record_verify_start(&r->verify, &r->program, r->arguments, &r->callbacks, e)) &&
@@ -203,6 +245,11 @@ static void start_helpers(struct recording *r)
 {
     struct err e = {0};
     bool samples = carrier_samples(r->config.carrier);
+    if (r->machine) {
+        if (!machine_run(r->machine, r->options.machine.external ? r->child.pid : 0, &e))
+            tell_without(r, &e, "nothing is sampled");
+        return;
+    }
     /* Nothing is unwound in whole runs: the tables of libc alone take longer than a short
      * program. */
     if (samples && !record_tables_start(&r->tables, &r->spool, &e))
@@ -256,8 +303,10 @@ static bool start(struct recording *r, struct err *e)
         tell_warning(&r->callbacks, &replaced);
         unlink(r->abandoned);
     }
-    start_helpers(r);
+    if (r->machine)
+        outside_descriptors_allow();
     record_files_init(&r->files, r->options.pid);
+    start_helpers(r);
     return true;
 }
 
@@ -320,8 +369,9 @@ void recording_free(struct recording *r)
 {
     if (!r)
         return;
-    if (r->options.pid)
+    if (recording_attaches(r))
         free(r->arguments);
+    machine_free(r->machine);
     record_attach_end(&r->attach);
     buf_free(&r->notes);
     __atomic_store_n(&active, false, __ATOMIC_RELEASE);
@@ -379,9 +429,11 @@ static bool recording_is_over(struct recording *r, uint64_t elapsed)
 
 static void subject_poll(struct recording *r, uint64_t now)
 {
-    if (r->options.pid)
+    if (recording_attaches(r))
         r->child.ended = !record_attach_runs(&r->attach);
-    else
+    else if (r->options.pid)
+        r->child.ended = !process_runs(r->options.pid);
+    else if (recording_has_program(r))
         record_child_poll(&r->child, now, &r->callbacks);
 }
 
@@ -389,7 +441,8 @@ void recording_hand_on(struct recording *r)
 {
     uint64_t signals = __atomic_exchange_n(&r->to_send, 0, __ATOMIC_ACQ_REL);
     /* The signals of the process that -p names are none of our business. */
-    for (int number = 1; signals && !r->options.pid && !r->child.ended && number < 64; number++)
+    bool runs = recording_has_program(r) && !r->child.ended;
+    for (int number = 1; signals && runs && number < 64; number++)
         if (signals >> number & 1)
             kill(r->child.pid, number);
 }
@@ -412,15 +465,17 @@ static void serve(struct recording *r, uint64_t now)
     const struct spool *s = &r->spool.spool;
     spool_header(s)->elapsed_ms = (uint32_t)((now - r->start_ns) / 1000000);
     record_spool_extend(&r->spool, 0);
+    subject_poll(r, now);
+    if (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE))
+        recording_hand_on(r);
+    if (r->machine)
+        return;
     record_tables_kick(&r->tables);
     record_files_poll(&r->files, s);
-    subject_poll(r, now);
     record_host_poll(&r->host);
     record_shadows_poll(&r->shadows, s);
     record_discover_poll(&r->discover, &r->files.living, s, now);
     record_copies_poll(&r->copies, r->config.carrier, settings_shadow_as(s));
-    if (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE))
-        recording_hand_on(r);
 }
 
 void recording_wait(struct recording *r)

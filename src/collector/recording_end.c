@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "collector/describe.h"
+#include "collector/machine/machine_kernel.h"
 #include "collector/measure.h"
 #include "collector/record_names.h"
 #include "collector/record_notes.h"
@@ -23,6 +24,7 @@ static void outside_end(struct recording *r)
 {
     r->notes.size--; /* its NUL */
     outside_stop(&r->outside, &r->notes);
+    machine_stop(r->machine, &r->notes);
     buf_put_u8(&r->notes, '\0');
 }
 
@@ -48,20 +50,21 @@ static void end(struct recording *r)
 {
     struct err e = {0};
     record_copies_end(&r->copies);
-    record_files_last(&r->files, &r->spool.spool);
+    if (!r->machine)
+        record_files_last(&r->files, &r->spool.spool);
     outside_end(r);
     record_sandbox_stop(&r->sandbox);
     __atomic_store_n(&spool_header(&r->spool.spool)->state, SPOOL_STOPPED, __ATOMIC_RELEASE);
     recording_hand_on(r);
     /* Its ticks are signals, of which none may come when those that wait have been taken away. */
     record_discover_end(&r->discover);
-    if (r->options.pid && !record_attach_leave(&r->attach, &r->spool, &e)) {
+    if (recording_attaches(r) && !record_attach_leave(&r->attach, &r->spool, &e)) {
         e.code = ERR_ATTACH; /* by which callers know */
         tell_warning(&r->callbacks, &e);
     }
     record_shadows_end(&r->spool.spool);
     record_host_finish(&r->host);
-    if (r->child.ended && !r->options.pid && !__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE))
+    if (r->child.ended && recording_launches(r) && !__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE))
         r->processes = record_processes_cost(&r->spool.spool, &r->config, r->tsc_hz,
                                              r->options.spool_dir, r->output, &r->callbacks);
     verify_end(r);
@@ -73,7 +76,7 @@ static void end(struct recording *r)
 static void serve_on(void *recording)
 {
     struct recording *r = recording;
-    if (r->options.pid)
+    if (!recording_has_program(r))
         return;
     record_child_poll(&r->child, monotonic_ns(), &r->callbacks);
     record_shadows_poll(&r->shadows, &r->spool.spool);
@@ -83,7 +86,7 @@ static void serve_on(void *recording)
 static bool describe(const struct recording *r, const struct record_outcome *outcome,
                      struct profile *p, struct err *e)
 {
-    bool program_ended = r->child.ended && !r->options.pid;
+    bool program_ended = r->child.ended && recording_has_program(r);
     const struct spool_config *config = settings_sampling(&r->spool.spool);
     char *command = describe_command(r->arguments);
     char *notes = record_notes_all(outcome, p, &r->spool);
@@ -95,7 +98,7 @@ static bool describe(const struct recording *r, const struct record_outcome *out
     free(notes);
     p->exit_status = program_ended ? r->child.status : -1;
     p->duration_ns = r->elapsed_ns;
-    p->kernel_cpu_ns = r->options.pid ? 0 : r->child.cpu_ns;
+    p->kernel_cpu_ns = r->machine && !r->options.machine.external ? 0 : r->child.cpu_ns;
     if (r->processes.ns)
         p->begun = (struct profile_begun){r->processes.executed, r->processes.forked,
                                           r->processes.ns};
@@ -135,11 +138,26 @@ static void tell_finished(struct recording *r, const struct record_outcome *outc
         r->callbacks.finished(r->callbacks.context, &result);
 }
 
+static bool name_kernel(struct recording *r, struct profile *p, struct err *e)
+{
+    bool hidden = false;
+    if (!r->machine)
+        return true;
+    if (!machine_kernel_name(p, &hidden))
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    if (!hidden)
+        return true;
+    r->notes.size--; /* its NUL */
+    buf_puts(&r->notes, "kernel functions have no names: /proc/kallsyms shows no addresses here "
+                        "(kernel.kptr_restrict; root sees them)\n");
+    buf_put_u8(&r->notes, '\0');
+    return buf_ok(&r->notes) || err_set(e, ERR_INTERNAL, "out of memory");
+}
+
 static bool make_profile(struct recording *r, struct err *e)
 {
-    bool program_ended = r->child.ended && !r->options.pid;
+    bool program_ended = r->child.ended && recording_launches(r);
     struct record_outcome outcome = {
-        .notes = (const char *)r->notes.data,
         .left_behind = program_ended && recording_descendants_run(r),
         .wait_all = r->options.wait_all,
     };
@@ -147,7 +165,9 @@ static bool make_profile(struct recording *r, struct err *e)
     bool overwritten = record_spool_restore(&r->spool);
     struct profile *p = profile_from_spool(&r->spool.spool, &outcome.damage, e);
     outcome.damage += overwritten;
-    bool ok = p && describe(r, &outcome, p, e) && write_profile(r, p, &nameless, e);
+    bool ok = p && name_kernel(r, p, e);
+    outcome.notes = (const char *)r->notes.data;
+    ok = ok && describe(r, &outcome, p, e) && write_profile(r, p, &nameless, e);
     if (ok)
         tell_finished(r, &outcome, p, nameless);
     profile_free(p);
@@ -176,7 +196,7 @@ int recording_program_wait(struct recording *r)
 {
     const struct spool *s = &r->spool.spool;
     record_tables_stop(&r->tables);
-    while (!r->options.pid) {
+    while (recording_has_program(r)) {
         uint32_t seen = __atomic_load_n(&spool_header(s)->bell, __ATOMIC_ACQUIRE);
         record_child_poll(&r->child, monotonic_ns(), &r->callbacks);
         record_shadows_poll(&r->shadows, s);

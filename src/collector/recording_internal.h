@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "collector/attach/record_attach.h"
+#include "collector/machine/machine.h"
 #include "collector/outside/outside.h"
 #include "collector/record_check.h"
 #include "collector/record_copies.h"
@@ -47,6 +48,7 @@ struct recording {
     struct record_child child;
     struct record_verify verify;
     struct record_attach attach; /* -p */
+    struct machine *machine;     /* NULL: it is none */
     struct record_shadows shadows;
     struct record_discover discover;
     struct record_copies copies;
@@ -69,6 +71,22 @@ struct recording {
     bool stop;
     unsigned hurried;
 };
+
+/* A process that was there before, into which the runtime is brought. */
+static inline bool recording_attaches(const struct recording *r)
+{
+    return r->options.pid && !recording_options_is_machine(&r->options);
+}
+static inline bool recording_has_program(const struct recording *r)
+{
+    return recording_options_has_program(&r->options);
+}
+
+/* ... and it has the runtime. */
+static inline bool recording_launches(const struct recording *r)
+{
+    return recording_has_program(r) && !r->machine;
+}
 
 /* Hands on the signals that wait. */
 void recording_hand_on(struct recording *r);

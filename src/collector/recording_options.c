@@ -107,14 +107,59 @@ static bool check_ranges(const struct recording_options *o, struct err *e)
            record_engine_range("--every", o->values.every, 1, VALUES_EVERY_MOST, "triggers", e);
 }
 
+/* The first option given that needs the runtime in the program. */
+static const char *entering_option(const struct recording_options *o)
+{
+    return o->engine.carrier != CARRIER_HANDLER ? "--carrier"
+           : o->engine.tools                    ? "--tool"
+           : o->values.file                     ? "--module"
+           : o->budget_ppm                      ? "--budget"
+           : o->verify_cost                     ? "--verify-cost"
+           : o->wait_all                        ? "--wait-all"
+           : !o->follow                         ? "--no-follow"
+                                                : NULL;
+}
+
+/* From outside: samples of CPU time, and nothing else. */
+static bool machine_settle(struct recording_options *o, struct err *e)
+{
+    const struct machine_options *m = &o->machine;
+    const char *how = m->all ? "-a" : m->external ? "--external" : m->cgroup ? "--cgroup" : "--uid";
+    const char *entering = entering_option(o);
+    const char *event = o->events.given ? o->events.list[0].event->name : "cpu";
+    if (entering)
+        return err_set(e, ERR_USAGE,
+                       "%s looks at processes from outside, and %s needs Penumbra in the program",
+                       how, entering);
+    if (o->events.count > 1 || strcmp(event, "cpu") != 0)
+        return err_set(e, ERR_USAGE, "%s samples CPU time alone (-e cpu)", how);
+    if (o->pid && !m->external)
+        return err_set(e, ERR_USAGE, "%s and -p exclude each other; of one process from outside: "
+                                     "--external -p %d", how, o->pid);
+    if (m->external && (m->all || m->cgroup || m->user))
+        return err_set(e, ERR_USAGE, "--external is of one program or process; leave it out with "
+                                     "%s", m->all ? "-a" : m->cgroup ? "--cgroup" : "--uid");
+    if (m->all && (m->cgroup || m->user))
+        return err_set(e, ERR_USAGE, "-a is all of the machine; leave it out with %s",
+                       m->cgroup ? "--cgroup" : "--uid");
+    if (m->external && !o->pid && !recording_options_has_program(o))
+        return err_set(e, ERR_USAGE, "--external needs a program to run, or a process (-p PID); "
+                                     "everything: -a");
+    o->randomize = o->trampoline = o->arm_sandboxes = false;
+    return true;
+}
+
 bool recording_options_settle(struct recording_options *o, struct err *e)
 {
-    bool has_program = o->program && *o->program;
+    bool has_program = recording_options_has_program(o);
+    bool machine = recording_options_is_machine(o);
     if (o->pid && has_program)
         return err_set(e, ERR_USAGE,
                        "either a process (-p %d) or a program to start (%s), not both", o->pid,
                        *o->program);
-    if (!o->pid && (!has_program || !**o->program))
+    if (machine && !machine_settle(o, e))
+        return false;
+    if (has_program ? !**o->program : !o->pid && !machine)
         return err_set(e, ERR_USAGE,
                        "no program to run: penumbra record [OPTIONS] -- PROGRAM "
                        "ARGUMENTS; see penumbra record --help");

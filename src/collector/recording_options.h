@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "collector/machine/machine.h"
 #include "collector/record_engine.h"
 #include "collector/record_events.h"
 #include "collector/record_values.h"
@@ -33,8 +34,19 @@ struct recording_options {
     bool verify_cost;
     const char *spool_dir; /* NULL: chosen */
     int pid;               /* of the process to attach to; 0: program is started */
+    /* from outside; `pid`: the process whose tree it is of, and nothing is attached to */
+    struct machine_options machine;
     char **program;        /* with its arguments, NULL-terminated; NULL: none */
 };
+
+static inline bool recording_options_is_machine(const struct recording_options *o)
+{
+    return machine_is_asked_for(&o->machine);
+}
+static inline bool recording_options_has_program(const struct recording_options *o)
+{
+    return o->program && *o->program;
+}
 
 /* The defaults, without a program. */
 void recording_options_init(struct recording_options *o);

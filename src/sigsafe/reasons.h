@@ -17,14 +17,16 @@
     X(DROP_NO_STACK, "no-stack", "the program's stack, or alternate signal stack, was at its end") \
     X(DROP_PAUSED, "paused", "the program had paused the recording")                               \
     X(DROP_TRAMPOLINE, "trampoline",                                                               \
-      "an unwinder was at work, or a trampoline of which it is not known where it leads")
+      "an unwinder was at work, or a trampoline of which it is not known where it leads")          \
+    X(DROP_LOST, "lost", "the kernel's buffer was full before the collector had read it")
 
 #define TRUNCATION_REASONS(X)                                                                      \
     X(TRUNC_DEPTH, "depth", "the stack is deeper than the walk's limit")                           \
     X(TRUNC_NO_CFI, "no-cfi", "code without unwind information, and no heuristic fits")            \
     X(TRUNC_BAD_CFI, "bad-cfi", "unwind information that cannot be interpreted")                   \
     X(TRUNC_BAD_STACK, "bad-stack", "the caller's frame would be outside readable stack memory")   \
-    X(TRUNC_NO_PROGRESS, "no-progress", "the caller's frame would not be above its callee's")
+    X(TRUNC_NO_PROGRESS, "no-progress", "the caller's frame would not be above its callee's")     \
+    X(TRUNC_MODE, "32-bit", "the stack of a 32-bit program, which is not walked")
 
 /* Why code that ran under the engine went on natively. */
 #define STOP_REASONS(X)                                                                            \

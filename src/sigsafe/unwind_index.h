@@ -18,6 +18,7 @@ struct unwind_image {
     uint64_t eh_frame_hdr_size;
     uint64_t readable_lo, readable_hi; /* the readable mapped range that holds .eh_frame_hdr and
                                           .eh_frame; the interpreter never reads outside it */
+    const uint8_t *readable_copy; /* of another process's image: these bytes here; else NULL */
     /* The compiled table appears while the program runs: *table_ref becomes nonzero, and the table
      * is at table_base + 16 * *table_ref. Both NULL where there never is one. */
     const uint32_t *table_ref;

@@ -36,7 +36,8 @@ static bool has_frames(const struct unwind_image *image)
 static enum cfi_status interpret(const struct unwind_image *image, uint64_t pc,
                                  struct cfi_machine *m, struct cfi_space *space)
 {
-    space->data = (const uint8_t *)image->readable_lo;
+    space->data =
+        image->readable_copy ? image->readable_copy : (const uint8_t *)image->readable_lo;
     space->size = image->readable_hi - image->readable_lo;
     space->address = image->readable_lo;
     enum cfi_status status =

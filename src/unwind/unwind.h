@@ -89,10 +89,10 @@ struct unwind_thread {
     uint32_t generation; /* of the index that the cache was filled from */
     uint64_t vm_structs; /* of that index's image that has it, or 0 */
     bool no_system_calls; /* memory outside the known stack is not probed: taken for unreadable */
-    /* Of a thread in another process, of which only rsp and rip are known: reads 8 bytes of its
-     * memory. NULL: our own. */
+    /* Of a thread in another process: reads 8 bytes of its memory. NULL: our own. */
     bool (*fetch)(void *context, uint64_t address, uint64_t *value);
     void *fetch_context;
+    bool fetch_registers; /* all registers of such a thread are known; else only rsp and rip */
     struct unwind_marks marks; /* all 0: none */
     struct {
         uint64_t pc;    /* return address */

@@ -205,7 +205,9 @@ static void walk_begin(struct walk *w, const struct unwind_regs *start, bool ful
     struct cfi_frame *f = &w->state.frame;
     for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
         f->regs.r[i] = start->r[i];
-    f->known = w->thread->fetch ? 1u << UNWIND_RSP | 1u << UNWIND_RIP : UNWIND_KNOWN_ALL;
+    f->known = w->thread->fetch && !w->thread->fetch_registers
+                   ? 1u << UNWIND_RSP | 1u << UNWIND_RIP
+                   : UNWIND_KNOWN_ALL;
     w->state.exact = true;
     w->state.tries = false;
     w->state.full = full;

@@ -1,0 +1,289 @@
+#include "collector/machine/machine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "collector/machine/machine_sample.h"
+#include "collector/machine/machine_rings.h"
+#include "collector/measure.h"
+#include "sigsafe/settings.h"
+
+enum { ROUND_MS = 100 };
+
+struct machine {
+    struct machine_rings rings;
+    struct machine_images images;
+    struct machine_processes processes;
+    struct machine_sampler *sampler;
+    uint64_t period_ns;
+    int cgroup;         /* descriptor; -1 */
+    bool whole;         /* all processes are recorded */
+    pthread_t reader, walker;
+    bool reads, walks;  /* the threads run */
+    bool stop;          /* atomic, the reader's: once more, and to the end */
+    bool complete;      /* atomic, the walker's: nothing more will come */
+    sem_t more;         /* the queue has been filled */
+    uint64_t lost, throttled;
+    uint64_t cpu_ns;    /* of both threads */
+    uint64_t start_ns;  /* CLOCK_MONOTONIC */
+    uint64_t begun_ns;  /* how long all processors had been busy then */
+};
+
+/* ---- what is asked for ---- */
+
+static bool user_find(const char *name, int64_t *user, struct err *e)
+{
+    char *end;
+    errno = 0;
+    unsigned long number = strtoul(name, &end, 10);
+    const struct passwd *entry = getpwnam(name);
+    *user = entry ? (int64_t)entry->pw_uid : (int64_t)number;
+    if (entry || (end != name && !*end && !errno && number < UINT32_MAX))
+        return true;
+    return err_set(e, ERR_USAGE, "there is no user \"%s\" (--uid): give a name or a number", name);
+}
+
+/* A path, or what follows the mount of control groups: of version 2, or of version 1's perf
+ * events. */
+static bool cgroup_open(const char *name, int *fd, struct err *e)
+{
+    static const char *const mounts[] = {"", "/sys/fs/cgroup/", "/sys/fs/cgroup/unified/",
+                                         "/sys/fs/cgroup/perf_event/"};
+    char path[4096];
+    for (unsigned i = 0; i < sizeof mounts / sizeof mounts[0]; i++) {
+        snprintf(path, sizeof path, "%s%s", mounts[i], name);
+        *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (*fd >= 0)
+            return true;
+    }
+    return err_set_errno(e, ERR_USAGE, errno,
+                         "cannot open the control group \"%s\" (--cgroup): give its folder, or "
+                         "what follows /sys/fs/cgroup/",
+                         name);
+}
+
+bool machine_open(struct machine **to, const struct machine_options *o, uint64_t period_ns,
+                  struct err *e)
+{
+    struct machine *m = *to = calloc(1, sizeof *m);
+    if (!m)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    m->period_ns = period_ns;
+    m->cgroup = -1;
+    m->processes.selection.user = -1;
+    m->whole = !o->external && !o->cgroup && !o->user;
+    return (!o->user || user_find(o->user, &m->processes.selection.user, e)) &&
+           (!o->cgroup || cgroup_open(o->cgroup, &m->cgroup, e)) &&
+           machine_rings_open(&m->rings, period_ns, m->cgroup, e);
+}
+
+/* ---- how busy the machine is ---- */
+
+/* The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, in ticks. */
+static uint64_t busy_read(void)
+{
+    uint64_t t[7];
+    long hz = sysconf(_SC_CLK_TCK);
+    FILE *f = fopen("/proc/stat", "re");
+    bool ok = f && fscanf(f,
+                          "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+                          " %" SCNu64 " %" SCNu64,
+                          &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6]) == 7;
+    if (f)
+        fclose(f);
+    return ok && hz > 0 ? (t[0] + t[1] + t[2] + t[5] + t[6]) * (1000000000 / (uint64_t)hz) : 0;
+}
+
+/* ---- the threads ---- */
+
+/* Comes before what it samples, where it may: while it does not run, rings fill. */
+static void reader_hurry(void)
+{
+    enum { NICE = -10 };
+    int own = getpriority(PRIO_PROCESS, 0);
+    if (own > NICE)
+        setpriority(PRIO_PROCESS, 0, NICE); /* of the calling thread */
+}
+
+static void *reader_run(void *context)
+{
+    struct machine *m = context;
+    reader_hurry();
+    for (;;) {
+        bool last = __atomic_load_n(&m->stop, __ATOMIC_ACQUIRE);
+        bool some = machine_rings_read(&m->rings, last);
+        if (last)
+            __atomic_store_n(&m->complete, true, __ATOMIC_RELEASE);
+        if (some || last)
+            sem_post(&m->more);
+        if (last)
+            break;
+        machine_rings_wait(&m->rings, ROUND_MS);
+    }
+    __atomic_fetch_add(&m->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID), __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static void note_lost(struct machine *m, uint64_t lost)
+{
+    m->lost += lost;
+    __atomic_fetch_add(&spool_header(m->processes.spool)->drops[DROP_LOST], lost,
+                       __ATOMIC_RELAXED);
+    machine_processes_forget(&m->processes);
+}
+
+static void record_take(struct machine *m, const struct machine_queued *queued)
+{
+    struct machine_record r;
+    if (!machine_record_read(queued->bytes, queued->size, &r))
+        return;
+    switch (r.kind) {
+    case MACHINE_SAMPLE: machine_sampler_take(m->sampler, &r); break;
+    case MACHINE_LOST: note_lost(m, r.lost); break;
+    case MACHINE_THROTTLE: m->throttled++; break;
+    default: machine_processes_note(&m->processes, &r); break;
+    }
+}
+
+static void *walker_run(void *context)
+{
+    struct machine *m = context;
+    struct machine_queued queued;
+    for (bool last = false; !last;) {
+        while (sem_wait(&m->more) && errno == EINTR)
+            continue;
+        last = __atomic_load_n(&m->complete, __ATOMIC_ACQUIRE);
+        while (machine_rings_take(&m->rings, &queued)) {
+            record_take(m, &queued);
+            free(queued.bytes);
+        }
+    }
+    __atomic_fetch_add(&m->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID), __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* ---- beginning and end ---- */
+
+bool machine_begin(struct machine *m, const struct record_spool *spool, struct record_files *files,
+                   int32_t pid, struct err *e)
+{
+    const struct spool_config *c = settings_sampling(&spool->spool);
+    m->images.spool = m->processes.spool = &spool->spool;
+    m->images.files = files;
+    m->processes.images = &m->images;
+    m->sampler = machine_sampler_make(&m->processes, c->max_depth, m->period_ns, c->timeline);
+    if (!m->sampler)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    m->start_ns = monotonic_ns();
+    m->begun_ns = busy_read();
+    m->processes.selection.pid = pid;
+    machine_rings_start(&m->rings);
+    machine_processes_scan(&m->processes);
+    return true;
+}
+
+bool machine_run(struct machine *m, int32_t program, struct err *e)
+{
+    sigset_t all, before;
+    if (program)
+        m->processes.selection.pid = program;
+    sem_init(&m->more, 0, 0);
+    /* Signals are the main thread's. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&m->reader, NULL, reader_run, m);
+    m->reads = !error;
+    if (!error)
+        error = pthread_create(&m->walker, NULL, walker_run, m);
+    m->walks = !error;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return !error || err_set_errno(e, ERR_INTERNAL, error, "cannot make a thread");
+}
+
+/* How many, and what of them, if there are any. */
+static void put_some(struct buf *notes, uint64_t n, const char *one, const char *many,
+                     const char *sentence)
+{
+    if (!n)
+        return;
+    buf_put_count(notes, n, one, many);
+    buf_printf(notes, " %s\n", sentence);
+}
+
+/* How much of the time that all processors were busy the samples stand for. */
+static void put_covered(const struct machine *m, uint64_t busy_ns, struct buf *notes)
+{
+    double sampled_ns = (double)m->sampler->taken * (double)m->period_ns;
+    if (m->whole && busy_ns)
+        buf_printf(notes, "samples stand for %.1f%% of the %.3f s that processors were busy, by "
+                          "/proc/stat\n",
+                   100 * sampled_ns / (double)busy_ns, (double)busy_ns / 1e9);
+}
+
+static void put_notes(const struct machine *m, struct buf *notes)
+{
+    double all_ns = (double)(monotonic_ns() - m->start_ns) * m->rings.count;
+    put_some(notes, m->throttled, "time the kernel", "times the kernel",
+             "held samples back (kernel.perf_event_max_sample_rate): a lower -F loses fewer");
+    put_some(notes, m->processes.unreadable, "process", "processes",
+             "may not be looked at (root may): their stacks are not walked");
+    put_some(notes, m->images.unknown, "mapped file", "mapped files",
+             "could not be read, or no ELF file: what runs there has no name");
+    put_some(notes, m->images.too_many, "file has", "files have",
+             "no unwind table, as others fill the memory for tables");
+    put_some(notes, m->sampler->over, "sample", "samples",
+             "left out: of threads at their very end, which have no number any more");
+    put_some(notes, m->rings.broken, "record", "records", "of the kernel's made no sense");
+    buf_printf(notes,
+               "the collector used %.3f s of CPU time to walk stacks, %.2f%% of the machine's time "
+               "(interrupts, and the kernel's copies of stacks, not included)\n",
+               (double)m->cpu_ns / 1e9, 100 * (double)m->cpu_ns / all_ns);
+}
+
+static void threads_end(struct machine *m)
+{
+    __atomic_store_n(&m->stop, true, __ATOMIC_RELEASE);
+    if (m->reads)
+        pthread_join(m->reader, NULL);
+    if (m->walks)
+        pthread_join(m->walker, NULL);
+    m->reads = m->walks = false;
+}
+
+void machine_stop(struct machine *m, struct buf *notes)
+{
+    if (!m || !m->reads)
+        return;
+    uint64_t busy = busy_read();
+    machine_rings_stop(&m->rings);
+    threads_end(m);
+    uint64_t lost = machine_rings_lost(&m->rings);
+    if (lost > m->lost)
+        note_lost(m, lost - m->lost);
+    put_notes(m, notes);
+    put_covered(m, busy - m->begun_ns, notes);
+}
+
+void machine_free(struct machine *m)
+{
+    if (!m)
+        return;
+    threads_end(m);
+    machine_rings_close(&m->rings);
+    machine_processes_free(&m->processes);
+    machine_images_free(&m->images);
+    machine_sampler_free(m->sampler);
+    if (m->cgroup >= 0)
+        close(m->cgroup);
+    free(m);
+}

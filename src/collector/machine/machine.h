@@ -1,0 +1,52 @@
+/* A recording of the whole machine, from outside: nothing enters any process.
+ *
+ *     perf events ──> rings ──> queue ──> processes, maps, threads
+ *     a CPU           reader    walker ──> samples: stacks ──> trees in the spool
+ *
+ * docs/whole-machine.md has the picture. What is counted is in the spool, as all recordings' is: so
+ * the collector can be killed.
+ *
+ * Context: the main thread opens, begins and ends; two threads do the rest.
+ * Ownership: the spool and the files must outlive it. */
+#ifndef PENUMBRA_COLLECTOR_MACHINE_H
+#define PENUMBRA_COLLECTOR_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "collector/record_files.h"
+#include "collector/record_spool.h"
+#include "profile/profile.h"
+
+/* What the options say. */
+struct machine_options {
+    bool all;           /* -a */
+    bool external;      /* --external: of -p PID, or of the program */
+    const char *cgroup; /* NULL: not given */
+    const char *user;   /* NULL: not given */
+};
+
+struct machine;
+
+/* Whether it is one. */
+static inline bool machine_is_asked_for(const struct machine_options *o)
+{
+    return o->all || o->external || o->cgroup || o->user;
+}
+
+/* Opens the events, and finds out about user and control group. */
+bool machine_open(struct machine **m, const struct machine_options *o, uint64_t period_ns,
+                  struct err *e);
+/* The events count from now on; what runs is found out. What events tell waits for machine_run.
+ * pid: this process and its descendants alone; 0: all. */
+bool machine_begin(struct machine *m, const struct record_spool *spool, struct record_files *files,
+                   int32_t pid, struct err *e);
+/* program: as `pid`, of a process that has begun since then; 0: none has. */
+bool machine_run(struct machine *m, int32_t program, struct err *e);
+/* Ends. What is to be known is added to the notes. NULL does nothing. */
+void machine_stop(struct machine *m, struct buf *notes);
+void machine_free(struct machine *m);
+
+#endif

@@ -1,0 +1,150 @@
+#include "collector/machine/machine_kernel.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/buf.h"
+#include "profile/entity_batch.h"
+#include "profile/merge.h"
+
+/* Names are where they stand in `text`, each with its NUL; a module's name follows its symbol's: ""
+ * of the kernel's own. */
+struct symbol {
+    uint64_t address;
+    size_t name;
+};
+
+struct symbols {
+    struct symbol *list;
+    size_t count, capacity;
+    struct buf text;
+    bool ordered; /* as they were read */
+};
+
+enum { LINE_MOST = 1024 };
+
+static char nothing[] = "", unnamed[] = "(kernel code)";
+
+/* ffffffff81000000 T _stext            ffffffffc0200000 t ext4_mount	[ext4] */
+static bool line_take(struct symbols *s, const char *line)
+{
+    char *at;
+    uint64_t address = strtoull(line, &at, 16);
+    if (!address || at[0] != ' ' || !at[1] || !strchr("tTwW", at[1]) || at[2] != ' ')
+        return true;
+    const char *name = at + 3;
+    size_t length = strcspn(name, "\t\n");
+    const char *module = name[length] == '\t' && name[length + 1] == '[' ? name + length + 2 : "";
+    if (!ARRAY_ROOM(s->list, s->count, s->capacity))
+        return false;
+    s->ordered = s->ordered && (!s->count || s->list[s->count - 1].address <= address);
+    s->list[s->count++] = (struct symbol){address, s->text.size};
+    buf_put(&s->text, name, length);
+    buf_put_u8(&s->text, '\0');
+    buf_put(&s->text, module, strcspn(module, "]"));
+    buf_put_u8(&s->text, '\0');
+    return buf_ok(&s->text);
+}
+
+/* Of several names of one address, the one that is read first. */
+static int compare(const void *a, const void *b)
+{
+    const struct symbol *x = a, *y = b;
+    if (x->address != y->address)
+        return x->address < y->address ? -1 : 1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+static bool symbols_read(struct symbols *s)
+{
+    char line[LINE_MOST];
+    FILE *f = fopen("/proc/kallsyms", "re");
+    bool ok = true;
+    s->ordered = true;
+    while (f && ok && fgets(line, sizeof line, f))
+        ok = line_take(s, line);
+    if (f)
+        fclose(f);
+    if (!s->ordered)
+        qsort(s->list, s->count, sizeof *s->list, compare);
+    return ok;
+}
+
+static void symbols_free(struct symbols *s)
+{
+    free(s->list);
+    buf_free(&s->text);
+}
+
+static char *symbol_name(const struct symbols *s, const struct symbol *of)
+{
+    return (char *)s->text.data + of->name;
+}
+
+static char *symbol_module(const struct symbols *s, const struct symbol *of)
+{
+    char *name = symbol_name(s, of);
+    return name + strlen(name) + 1;
+}
+
+/* The last that begins at or before the address; NULL. */
+static const struct symbol *symbol_at(const struct symbols *s, uint64_t address)
+{
+    size_t low = 0, high = s->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->list[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low > 1 && s->list[low - 2].address == s->list[low - 1].address)
+        low--;
+    return low ? &s->list[low - 1] : NULL;
+}
+
+static bool is_kernel(const struct profile_node *n)
+{
+    return profile_is_private(n->image, n->offset) && machine_kernel_is(n->offset);
+}
+
+/* *named: whether any node has become an entity. */
+static bool nodes_name(struct entity_batch *made, const struct symbols *s, struct profile_thread *t,
+                       bool *named)
+{
+    for (uint32_t i = 0; i < t->node_count; i++) {
+        struct profile_node *n = &t->nodes[i];
+        if (!is_kernel(n))
+            continue;
+        const struct symbol *found = symbol_at(s, n->offset | ~KEY_OFFSET_MASK);
+        const struct profile_entity entity = {.kind = ENTITY_KERNEL,
+                                              .name = found ? symbol_name(s, found) : unnamed,
+                                              .scope = found ? symbol_module(s, found) : nothing};
+        n->offset = entity_batch_add(made, &entity);
+        if (!n->offset)
+            return false;
+        *named = true;
+    }
+    return true;
+}
+
+bool machine_kernel_name(struct profile *p, bool *hidden)
+{
+    struct symbols symbols = {0};
+    struct entity_batch made = {0};
+    bool ok = symbols_read(&symbols), any = false;
+    for (uint32_t i = 0; ok && i < p->thread_count; i++) {
+        bool named = false;
+        ok = nodes_name(&made, &symbols, &p->threads[i], &named) &&
+             (!named || profile_thread_settle(p, &p->threads[i]));
+        any |= named;
+    }
+    ok = ok && entity_batch_merge(&made, p);
+    *hidden = any && !symbols.count;
+    entity_batch_free(&made);
+    symbols_free(&symbols);
+    return ok;
+}

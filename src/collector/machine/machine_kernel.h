@@ -1,0 +1,25 @@
+/* The kernel's functions: frames of trees, which the collector has as addresses, become entities
+ * with the names of /proc/kallsyms.
+ *
+ * A key of no image has 48 bits of an address: one of the kernel's has its highest bit set, and one
+ * of user space has not (x86-64, canonical addresses).
+ *
+ * Context: ordinary code. */
+#ifndef PENUMBRA_COLLECTOR_MACHINE_KERNEL_H
+#define PENUMBRA_COLLECTOR_MACHINE_KERNEL_H
+
+#include <stdbool.h>
+
+#include "profile/profile.h"
+#include "sigsafe/key.h"
+
+static inline bool machine_kernel_is(uint64_t address)
+{
+    return address >> (KEY_OFFSET_BITS - 1) & 1;
+}
+
+/* *hidden: there were such frames, and /proc/kallsyms has no addresses for us. False without
+ * memory: the profile is fit for profile_free only. */
+bool machine_kernel_name(struct profile *p, bool *hidden);
+
+#endif

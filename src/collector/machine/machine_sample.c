@@ -1,0 +1,227 @@
+#include "collector/machine/machine_sample.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/machine/machine_kernel.h"
+#include "sigsafe/cct_grow.h"
+#include "sigsafe/key.h"
+
+/* enum perf_callchain_context: not addresses, but what follows them is of. */
+#define MARKER_FIRST ((uint64_t)-4095)
+
+struct machine_sampler *machine_sampler_make(struct machine_processes *processes,
+                                             uint32_t frames_max, uint64_t period_ns, bool timeline)
+{
+    struct machine_sampler *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->processes = processes;
+    s->frames_max = frames_max;
+    s->frames = calloc(frames_max, sizeof *s->frames);
+    s->period_ns = period_ns;
+    s->timeline = timeline;
+    s->unwind.fetch = machine_memory_fetch;
+    s->unwind.fetch_context = &s->memory;
+    s->unwind.fetch_registers = true;
+    if (s->frames)
+        return s;
+    free(s);
+    return NULL;
+}
+
+void machine_sampler_free(struct machine_sampler *s)
+{
+    if (s)
+        free(s->frames);
+    free(s);
+}
+
+/* ---- the user's part ---- */
+
+static const struct machine_map *map_of(const struct machine_process *p,
+                                        const struct machine_image *image)
+{
+    for (uint32_t i = 0; i < p->map_count; i++)
+        if (p->maps[i].image == image)
+            return &p->maps[i];
+    return NULL;
+}
+
+/* Prepares images that the walk went through. True: it may come out otherwise now. */
+static bool images_prepare(struct machine_sampler *s, const struct machine_process *p,
+                           const struct unwind_result *walk)
+{
+    struct machine_images *images = s->processes->images;
+    uint32_t before = images->changes;
+    for (uint32_t i = 0; i < walk->frames; i++) {
+        uint64_t key = s->frames[i].key;
+        struct machine_image *image = machine_image_numbered(images, key_image(key));
+        bool ends = i + 1 == walk->frames && walk->truncation == TRUNC_NO_CFI;
+        const struct machine_map *map =
+            image && machine_image_walked(image, ends || (key & KEY_GUESSED)) ? map_of(p, image)
+                                                                            : NULL;
+        if (map)
+            machine_image_prepare(images, image, p->pid, map);
+    }
+    return images->changes != before;
+}
+
+/* Whether the words at `at` are what the kernel puts at the base of a process's first stack: the
+ * number of arguments, their addresses further up, and a null (System V ABI AMD64 supplement,
+ * figure 3.9). */
+static bool is_arguments(struct machine_memory *m, uint64_t at)
+{
+    enum { ARGUMENTS_MOST = 4096 };
+    uint64_t count, first, null;
+    return machine_memory_fetch(m, at, &count) && count >= 1 && count <= ARGUMENTS_MOST &&
+           machine_memory_fetch(m, at + 8, &first) && first > at && first - at < 16u << 20 &&
+           machine_memory_fetch(m, at + 8 * (count + 1), &null) && null == 0;
+}
+
+/* The loader's entry has no unwind information: what lies above its frame are the arguments. */
+static bool is_beginning(struct machine_sampler *s, const struct machine_record *sample,
+                         const struct unwind_result *walk)
+{
+    enum { NEAR = 64 };
+    uint64_t rsp = walk->frames > 1 ? s->frames[walk->frames - 2].cfa : sample->regs.r[UNWIND_RSP];
+    for (uint64_t at = rsp; at <= rsp + NEAR; at += 8)
+        if (is_arguments(&s->memory, at))
+            return true;
+    return false;
+}
+
+/* A 32-bit program's: the interrupted address alone. */
+static struct unwind_result leaf_alone(struct machine_sampler *s, const struct machine_process *p,
+                                       const struct machine_record *sample)
+{
+    uint64_t pc = sample->regs.r[UNWIND_RIP], bias;
+    const struct machine_map *map = machine_process_map(p, pc);
+    bool known = map && map->image && map->image->number &&
+                 machine_image_bias(map->image, map, &bias);
+    s->frames[0].key = known ? key_make(map->image->number, pc - bias) : key_make(0, pc);
+    return (struct unwind_result){.frames = 1, .truncation = TRUNC_MODE};
+}
+
+/* Whether there is no user part: a kernel thread; or the middle of exec, when the registers are the
+ * old program's, and its stack is gone. */
+static bool has_no_user_part(struct machine_sampler *s, const struct machine_process *p,
+                             const struct machine_record *sample)
+{
+    enum { SYSCALL = 0x050f, SYSCALL_SHIFT = 48 };
+    uint64_t pc = sample->regs.r[UNWIND_RIP], before;
+    if (sample->abi == PERF_SAMPLE_REGS_ABI_NONE)
+        return true;
+    if (!sample->kernel_count || p->unreadable || sample->stack_size)
+        return false;
+    return !machine_process_map(p, pc) || (machine_memory_fetch(&s->memory, pc - 8, &before) &&
+                                           before >> SYSCALL_SHIFT == SYSCALL);
+}
+
+static struct unwind_result walk(struct machine_sampler *s, struct machine_process *p,
+                                 const struct machine_record *sample)
+{
+    struct unwind_result result = {.truncation = TRUNC_NO_CFI};
+    const struct unwind_index *index = machine_process_index(s->processes, p);
+    machine_memory_begin(&s->memory, p, sample);
+    if (has_no_user_part(s, p, sample))
+        return (struct unwind_result){0};
+    if (index && sample->abi != PERF_SAMPLE_REGS_ABI_64)
+        return leaf_alone(s, p, sample);
+    do {
+        index = machine_process_index(s->processes, p);
+        if (!index)
+            return result;
+        result = unwind_walk_as(&s->unwind, index, &sample->regs, s->frames, s->frames_max);
+    } while (images_prepare(s, p, &result));
+    if (result.truncation == TRUNC_NO_CFI && result.frames && is_beginning(s, sample, &result))
+        result.truncation = TRUNC_NONE;
+    /* The kernel copied no more of it. */
+    if (result.truncation != TRUNC_NONE && s->memory.beyond)
+        result.truncation = TRUNC_DEPTH;
+    return result;
+}
+
+/* ---- the tree ---- */
+
+struct growth {
+    struct cct_store store;
+    spool_ref node;
+};
+
+static void below(struct growth *g, uint64_t key)
+{
+    g->node = g->node ? cct_child_as(&g->store, g->node, key) : 0;
+}
+
+static void kernel_add(struct growth *g, const struct machine_record *sample)
+{
+    bool leaf = true;
+    uint64_t first = 0;
+    while (first < sample->kernel_count && sample->kernel[first] >= MARKER_FIRST)
+        first++;
+    for (uint64_t i = sample->kernel_count; i > first; i--) {
+        uint64_t address = sample->kernel[i - 1];
+        leaf = i - 1 == first;
+        if (address < MARKER_FIRST && machine_kernel_is(address))
+            below(g, key_make(0, leaf ? address : address - 1));
+    }
+}
+
+/* 0: the spool is full. */
+static spool_ref path_add(const struct machine_sampler *s, struct machine_thread *t,
+                          struct spool_thread *record, const struct unwind_result *walk,
+                          const struct machine_record *sample)
+{
+    struct growth g = {{s->processes->spool, t->block, t->block_end, &record->nodes, NULL},
+                       record->tree};
+    if (walk->truncation != TRUNC_NONE)
+        below(&g, key_pseudo(KEY_TRUNCATED));
+    for (uint32_t i = walk->frames; i > 0; i--)
+        below(&g, s->frames[i - 1].key);
+    kernel_add(&g, sample);
+    t->block = g.store.block;
+    t->block_end = g.store.block_end;
+    return g.node;
+}
+
+static void charge(struct machine_sampler *s, struct machine_thread *t,
+                   struct spool_thread *record, spool_ref node, uint64_t time)
+{
+    const struct spool *spool = s->processes->spool;
+    uint64_t start = spool_header(spool)->start_monotonic_ns;
+    const struct timeline_moment moment = {.ns = time > start ? time - start : 0, .weight = 1,
+                                           .node = node};
+    cct_node_at(spool, node)->samples++;
+    s->taken++;
+    record->taken++;
+    record->weight++;
+    record->weight_squares++;
+    record->cpu_ns += s->period_ns;
+    if (s->timeline)
+        timeline_add_as(&t->timeline, spool, &record->timeline, &moment);
+}
+
+void machine_sampler_take(struct machine_sampler *s, const struct machine_record *sample)
+{
+    struct machine_process *p = NULL;
+    if (sample->pid >= 0)
+        p = machine_process_at(s->processes, sample->pid);
+    else
+        s->over++;
+    if (!p || !machine_process_is_selected(s->processes, p))
+        return;
+    struct machine_thread *t = machine_thread_at(p, sample->tid);
+    struct spool_thread *record = t ? machine_thread_record(s->processes, p, t) : NULL;
+    struct unwind_result result = record ? walk(s, p, sample) : (struct unwind_result){0};
+    spool_ref node = record ? path_add(s, t, record, &result, sample) : 0;
+    if (!node) {
+        __atomic_fetch_add(&spool_header(s->processes->spool)->drops[DROP_SPOOL_FULL], 1,
+                           __ATOMIC_RELAXED);
+        return;
+    }
+    charge(s, t, record, node, sample->time);
+    record->guessed += result.guessed;
+    if (result.truncation != TRUNC_NONE && result.truncation < TRUNC_COUNT)
+        record->truncated[result.truncation]++;
+}

@@ -1,0 +1,271 @@
+"""record -a and --external: processes are looked at from outside, whatever they are.
+
+Where the kernel does not permit events of the whole machine, tests are skipped, with its reason."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.environ["HARNESS"])
+from harness import PENUMBRA, expect, main, nodes, run, target  # noqa: E402
+
+SKIPPED, REFUSED = 77, 119
+NOBODY = 65534
+SWARM = 500
+PARTS = {"in_first": 0.5, "in_second": 0.3, "in_kernel": 0.2}
+
+
+def skip(reason):
+    print(f"skipped: {reason}")
+    sys.exit(SKIPPED)
+
+
+class Machine:
+    """A recording from outside. `beside`: called with the running collector; then it is not waited for."""
+
+    def __init__(self, options, command=(), beside=None, status=0):
+        self.folder = tempfile.TemporaryDirectory()
+        self.file = os.path.join(self.folder.name, "out.pnb")
+        with subprocess.Popen([PENUMBRA, "record", "-F", "997", "-o", self.file, *options, *(["--", *command] if command else [])],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as collector:
+            if beside:
+                beside(collector)
+            self.stderr = collector.communicate(timeout=600)[1].decode()
+        if collector.returncode == REFUSED != status:
+            skip(self.stderr.strip())
+        expect(collector.returncode == status, f"status {collector.returncode}: {self.stderr}")
+        if status == 0:
+            self.read()
+
+    def read(self):
+        result = run([PENUMBRA, "report", "--json", "--quick", self.file])
+        expect(result.returncode == 0, f"report failed: {result.stderr.decode()}")
+        self.report = json.loads(result.stdout)
+
+    def total(self, name):
+        return sum(f["total"] for f in self.report["functions"] if f["name"] == name)
+
+    def check_parts(self, least=200):
+        whole = sum(self.total(name) for name in PARTS)
+        expect(whole >= least, f"{whole} samples in {self.report['samples']}: {self.stderr}")
+        for name, part in PARTS.items():
+            found, error = self.total(name) / whole, 4 * (part * (1 - part) / whole) ** 0.5 + 0.01
+            expect(abs(found - part) < error, f"{name}: {found} of {whole}, not {part} +- {error}")
+
+    def check_complete(self, share=0.99):
+        complete = 1 - self.report["truncated"] / max(1, self.report["samples"])
+        expect(complete >= share, f"{complete} of stacks are complete: {self.report['truncated_by_reason']}")
+
+
+def check_covered(measure, least):
+    """While the hypervisor runs something else, expirations of the clock are missed: up to three attempts."""
+    covered = []
+    while not covered or (covered[-1] <= least and len(covered) < 3):
+        machine = measure()
+        covered.append(machine.report["coverage"]["percent"])
+    expect(covered[-1] > least, f"covered, in percent: {covered}")
+    return machine
+
+
+def check_kernel(machine):
+    """Below the function's system call there are kernel functions, with names."""
+    def weight(node):
+        return node["self"] + sum(weight(child) for child in node["children"])
+
+    def in_kernel(node):
+        if node.get("image") == "[kernel]":
+            return weight(node)
+        return sum(in_kernel(child) for child in node["children"])
+    found = [n for n in nodes(machine.report["tree"]) if n["name"] == "in_kernel"]
+    share = sum(map(in_kernel, found)) / max(1, sum(map(weight, found)))
+    expect(share > 0.7, f"{share} of what in_kernel used is in the kernel")
+    names = {n["name"] for n in nodes(machine.report["tree"]) if n.get("image") == "[kernel]"}
+    expect("vfs_read" in names or "ksys_read" in names, f"kernel functions: {sorted(names)[:20]}")
+
+
+def split():
+    """Dynamic, static and static position-independent programs."""
+    for name in ("machine-split", "machine-split-static", "machine-split-static-pie"):
+        machine = check_covered(lambda name=name: Machine(["--external"], [target(name), "400"]), 95)
+        machine.check_parts()
+        machine.check_complete()
+    check_kernel(machine)
+
+
+def make_32_bit(program):
+    source = os.path.join(os.path.dirname(__file__), "targets", "narrow.c")
+    return run(["gcc", "-m32", "-O2", "-nostdlib", "-static", "-fno-pic", "-no-pie", "-o", program, source]).returncode == 0
+
+
+def foreign():
+    """musl's and 32-bit programs; of the latter the interrupted function alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(os.path.dirname(__file__), "targets", "split.c")
+        program = os.path.join(folder, "split")
+        some = False
+        if shutil.which("musl-gcc"):
+            for more in ((), ("-static",)):
+                subprocess.run(["musl-gcc", "-O2", *more, "-o", program, source], check=True)
+                Machine(["--external"], [program, "400"]).check_parts()
+            some = True
+        if make_32_bit(program) and run([program]).returncode == 0:
+            machine = Machine(["--external"], [program])
+            reasons = machine.report["truncated_by_reason"]
+            expect(reasons.get("32-bit", 0) > 0.9 * machine.report["samples"], f"{reasons}")
+            expect(machine.total("spin") > 0.9 * machine.report["samples"], f"{machine.total('spin')} samples in spin")
+            some = True
+    if not some:
+        skip("there is no musl-gcc, and 32-bit programs can not be made or run")
+
+
+def set_user():
+    """A setuid program, and one in another root folder, by --uid and --external."""
+    if os.geteuid():
+        skip("only root can make them")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        program = os.path.join(folder, "split")
+        shutil.copy(target("machine-split-static"), program)
+        os.mkdir(os.path.join(folder, "dev"))
+        os.mknod(os.path.join(folder, "dev", "zero"), 0o20666, os.makedev(1, 5))
+        Machine(["--external"], ["chroot", folder, "/split", "400"]).check_parts()
+        os.chown(program, NOBODY, -1)
+        os.chmod(program, 0o4755)
+        machine = Machine(["--uid", str(NOBODY)], [program, "400"])
+        machine.check_parts()
+        names = {p["name"] for p in machine.report["processes"]}
+        expect("split" in names and "penumbra" not in names, f"of nobody: {names}")
+
+
+def unshared():
+    """A program whose path only its own mount namespace has."""
+    with tempfile.TemporaryDirectory() as folder:
+        here, there = os.path.join(folder, "here"), os.path.join(folder, "there")
+        os.mkdir(here)
+        os.mkdir(there)
+        shutil.copy(target("machine-split"), os.path.join(here, "split"))
+        script = 'mount --bind "$1" "$2" && exec "$2/split" 400'
+        command = ["unshare", "-m", "sh", "-c", script, "sh", here, there]
+        if run([*command[:2], "mount", "--bind", here, there]).returncode:
+            skip("no mount namespaces here")
+        machine = Machine(["--external"], command)
+    machine.check_parts()
+
+
+def swarm():
+    """Many processes of 2 ms each: nearly all of their time is sampled, and their stacks are walked."""
+    machine = check_covered(lambda: Machine(["--external"], [target("machine-swarm"), str(SWARM)]), 95)
+    expected = SWARM * 2e-3 / (machine.report["period"] / 1e9)
+    work = machine.total("short_work")
+    expect(work > 0.85 * expected, f"{work} samples in short_work, of {expected} in these processes")
+    expect(len(machine.report["processes"]) > 0.85 * SWARM, f"{len(machine.report['processes'])} processes")
+    machine.check_complete(0.93)
+
+
+def whole():
+    """-a: what runs already, and what the program starts; the collector says what it costs. Ctrl-C ends it."""
+    with subprocess.Popen([target("machine-split"), "2000"]) as running:
+        time.sleep(0.1)
+
+        def stop(collector):
+            time.sleep(0.7)
+            collector.send_signal(signal.SIGINT)
+        machine = Machine(["-a"], beside=stop)
+        running.kill()
+    # Beside other things the machine may be busy with.
+    expect(machine.total("in_first") > 50, f"{machine.total('in_first')} samples in what ran before: {machine.stderr}")
+    notes = "\n".join(machine.report["notes"])
+    expect("the collector used" in notes and "samples stand for" in notes, notes)
+    names = {p["name"] for p in machine.report["processes"]}
+    expect("machine-split" in names and "penumbra" in names, f"{names}")
+    folded = run([PENUMBRA, "export", "-f", "folded", "--quick", machine.file]).stdout.decode()
+    expect("machine-split;" in folded and "main;in_first" in folded, folded[:500])
+
+
+def process():
+    """--external -p: a process that runs already, and nothing else; it ends with the process."""
+    with subprocess.Popen([target("machine-split"), "600"]) as running:
+        machine = Machine(["--external", "-p", str(running.pid)])
+    names = {p["name"] for p in machine.report["processes"]}
+    expect(names == {"machine-split"}, f"{names}")
+    expect(machine.total("in_second") > 80, f"{machine.total('in_second')} samples")
+    check_kernel(machine)
+
+
+def group():
+    """--cgroup: what is in a control group."""
+    mounts = [m for m in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup") if os.path.exists(f"{m}/cgroup.procs")]
+    path = f"{mounts[0]}/penumbra-test-{os.getpid()}" if mounts else ""
+    try:
+        os.mkdir(path)
+    except OSError as error:
+        skip(f"no control group can be made: {error}")
+    try:
+        script = f'echo $$ > {path}/cgroup.procs && exec "$0" 400'
+        machine = Machine(["--cgroup", path], ["sh", "-c", script, target("machine-split")])
+        machine.check_parts()
+        names = {p["name"] for p in machine.report["processes"]}
+        expect(names <= {"machine-split", "sh"}, f"{names}")
+    finally:
+        os.rmdir(path)
+
+
+def lost():
+    """A collector that stands still loses samples, counts them, and goes on."""
+
+    def stop(collector):
+        time.sleep(0.3)
+        collector.send_signal(signal.SIGSTOP)
+        time.sleep(0.8)
+        collector.send_signal(signal.SIGCONT)
+    machine = Machine(["-a"], [target("machine-split"), "1300"], beside=stop)
+    dropped = machine.report["dropped"]
+    expect(dropped["lost"] > 0, f"nothing lost: {dropped}")
+    expect(machine.total("in_kernel") > 50, f"afterwards: {machine.total('in_kernel')} samples")
+
+
+def kill_after(seconds):
+    """The samples of what was recovered from a recording that was killed so long after its start."""
+    with subprocess.Popen([target("machine-split"), str(5000 * seconds)]) as running:
+        def kill(collector):
+            time.sleep(seconds)
+            collector.kill()
+        machine = Machine(["--external", "-p", str(running.pid)], beside=kill, status=-signal.SIGKILL)
+        running.kill()
+    recovered = run([PENUMBRA, "recover", machine.file])
+    expect(recovered.returncode == 0, recovered.stderr.decode())
+    machine.read()
+    return machine.total("in_first")
+
+
+def killed():
+    """What was counted until the collector is killed can be recovered. On a busy machine it may have begun late."""
+    counts = []
+    for seconds in (0.6, 3, 8):
+        counts.append(kill_after(seconds))
+        if counts[-1] > 100:
+            return
+    expect(False, f"samples: {counts}")
+
+
+def refused():
+    """Without rights, and with options that need the runtime: what is missing, and what to try."""
+    for options, words in (((), "CAP_PERFMON"), (("--exact",), "from outside"), (("-e", "page-faults"), "-e cpu"),
+                           (("--uid", "root"), "leave it out"), (("-p", "1"), "--external -p")):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o777)
+            command = [PENUMBRA, "record", "-a", "--duration", "50ms", "-o", os.path.join(folder, "x"), *options]
+            rights = {} if options or os.geteuid() else {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+            result = run(command, **rights)
+            said = result.stderr.decode()
+            if not options and result.returncode == 0:
+                continue  # perf_event_paranoid lets everybody
+            expect(result.returncode == (2 if options else 119) and words in said, f"{options}: {result.returncode} {said}")
+            expect(not os.listdir(folder), f"left behind: {os.listdir(folder)}")
+
+
+main({test.__name__: test for test in (split, foreign, set_user, unshared, swarm, whole, process, group, lost, killed, refused)})

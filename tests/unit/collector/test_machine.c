@@ -1,0 +1,153 @@
+/* Records of perf rings, whole and damaged; and maps that cover each other. */
+#include "collector/machine/machine_process.h"
+#include "collector/machine/machine_record.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REGISTERS = 17, PAGES = 64, MAPS = 400 };
+
+struct bytes {
+    uint8_t data[MACHINE_RECORD_MOST];
+    size_t size;
+};
+
+static void put(struct bytes *b, const void *from, size_t size)
+{
+    memcpy(b->data + b->size, from, size);
+    b->size += size;
+}
+
+static void put_u64(struct bytes *b, uint64_t value)
+{
+    put(b, &value, sizeof value);
+}
+
+static void begin(struct bytes *b, uint32_t type, uint16_t misc)
+{
+    const struct perf_event_header h = {.type = type, .misc = misc};
+    b->size = 0;
+    put(b, &h, sizeof h);
+}
+
+/* Of process 5, thread 6, at 7: two kernel frames, and `filled` bytes of the stack. */
+static void sample(struct bytes *b, uint64_t filled)
+{
+    begin(b, PERF_RECORD_SAMPLE, 0);
+    put_u64(b, UINT64_C(6) << 32 | 5);
+    put_u64(b, 7);
+    put_u64(b, 2);
+    put_u64(b, UINT64_MAX - 127);
+    put_u64(b, UINT64_C(0xffffffff81000000));
+    put_u64(b, PERF_SAMPLE_REGS_ABI_64);
+    for (uint64_t i = 0; i < REGISTERS; i++)
+        put_u64(b, 100 + i);
+    put_u64(b, MACHINE_STACK);
+    memset(b->data + b->size, 0xaa, MACHINE_STACK);
+    for (uint64_t i = 0; i < filled; i++)
+        b->data[b->size + i] = (uint8_t)i;
+    b->size += MACHINE_STACK;
+    put_u64(b, filled);
+}
+
+static void check_sample(const struct machine_record *r, uint64_t filled)
+{
+    assert_int_equal(r->kind, MACHINE_SAMPLE);
+    assert_int_equal(r->pid, 5);
+    assert_int_equal(r->tid, 6);
+    assert_int_equal(r->time, 7);
+    assert_int_equal(r->kernel_count, 2);
+    assert_int_equal(r->regs.r[UNWIND_RSP], 107);
+    assert_int_equal(r->regs.r[UNWIND_R15], 116);
+    assert_int_equal(r->stack_size, filled);
+    assert_int_equal(r->stack_cut, filled == MACHINE_STACK);
+    for (uint64_t i = 0; i < filled; i++)
+        assert_int_equal(r->stack[i], (uint8_t)i);
+}
+
+static void test_pack(void **state)
+{
+    static const uint64_t filled[] = {0, 8, 4096, MACHINE_STACK - 8, MACHINE_STACK};
+    static struct bytes b;
+    (void)state;
+    for (unsigned i = 0; i < sizeof filled / sizeof filled[0]; i++) {
+        struct machine_record r;
+        sample(&b, filled[i]);
+        assert_true(machine_record_read(b.data, b.size, &r));
+        check_sample(&r, filled[i]);
+        size_t size = machine_record_pack(b.data, b.size, &r);
+        assert_int_equal(size, b.size - MACHINE_STACK + filled[i]);
+        assert_true(machine_record_read(b.data, size, &r));
+        check_sample(&r, filled[i]);
+    }
+}
+
+/* Cut anywhere, a record is refused, and no byte behind its end is read. */
+static void test_cut(void **state)
+{
+    static struct bytes b;
+    struct machine_record r;
+    (void)state;
+    sample(&b, 64);
+    for (size_t size = 0; size < b.size; size += size < 400 ? 1 : 997) {
+        uint8_t *copy = malloc(size + !size);
+        memcpy(copy, b.data, size);
+        assert_false(machine_record_read(copy, size, &r));
+        free(copy);
+    }
+}
+
+static void test_side(void **state)
+{
+    static struct bytes b;
+    struct machine_record r;
+    (void)state;
+    begin(&b, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
+    put_u64(&b, UINT64_C(6) << 32 | 5);
+    put(&b, "a name\0", 8);
+    put_u64(&b, UINT64_C(6) << 32 | 5);
+    put_u64(&b, 9);
+    assert_true(machine_record_read(b.data, b.size, &r));
+    assert_int_equal(r.kind, MACHINE_COMM);
+    assert_true(r.exec);
+    assert_string_equal(r.name, "a name");
+    assert_int_equal(r.time, 9);
+    memset(b.data + 16, 'x', 8); /* no NUL */
+    assert_false(machine_record_read(b.data, b.size, &r));
+}
+
+/* Random maps, each beside a page by page account of which map is uppermost. */
+static void test_maps(void **state)
+{
+    struct machine_process p = {0};
+    uint64_t offset_of[PAGES] = {0};
+    (void)state;
+    srand(1);
+    for (unsigned n = 1; n <= MAPS; n++) {
+        uint64_t lo = (uint64_t)(rand() % PAGES), size = 1 + (uint64_t)(rand() % 12);
+        uint64_t hi = lo + size < PAGES ? lo + size : PAGES;
+        const struct machine_map map = {.lo = lo, .hi = hi, .offset = 1000 * n};
+        assert_true(machine_process_map_add(&p, &map));
+        for (uint64_t page = lo; page < hi; page++)
+            offset_of[page] = 1000 * n + (page - lo);
+        for (uint64_t page = 0; page < PAGES; page++) {
+            const struct machine_map *at = machine_process_map(&p, page);
+            assert_int_equal(at ? at->offset + (page - at->lo) : 0, offset_of[page]);
+        }
+        for (uint32_t i = 1; i < p.map_count; i++)
+            assert_true(p.maps[i - 1].hi <= p.maps[i].lo);
+    }
+    free(p.maps);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pack), cmocka_unit_test(test_cut),
+                                       cmocka_unit_test(test_side), cmocka_unit_test(test_maps)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
