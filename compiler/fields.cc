@@ -2,6 +2,7 @@
  * made of them. A member of a nested struct counts for the members that contain it, too, at depth
  * 1 and more. */
 #include "gcc.h"
+#include "accesses.h"
 #include "bitfields.h"
 #include "instrument.h"
 
@@ -48,6 +49,10 @@ static void look_at_memory(rtx_insn *insn, rtx mem, uint8_t kind, answers *into)
 {
     member_access a = {insn, mem, kind, 0};
     tree expr = MEM_EXPR(mem);
+    for (int field : accesses_members(expr)) {
+        add(field, &a, into);
+        a.depth++;
+    }
     if (expr)
         add_members(TREE_TYPE(expr), &a, into);
     for (; expr && handled_component_p(expr); expr = TREE_OPERAND(expr, 0)) {

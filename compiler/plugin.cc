@@ -4,6 +4,7 @@
  * flow graph is given up. A small one before it looks for what instructions do not have. */
 #include "gcc.h"
 
+#include "accesses.h"
 #include "allocations.h"
 #include "arguments.h"
 #include "bitfields.h"
@@ -60,8 +61,27 @@ public:
     {
         if (arguments_want("allocations"))
             allocations_find_types(in);
-        if (arguments_want("fields"))
+        if (arguments_want("fields")) {
+            accesses_find(in);
             bitfields_find(in);
+        }
+        return 0;
+    }
+};
+
+static const pass_data accesses_pass_data = {
+    GIMPLE_PASS, "penumbra_accesses", OPTGROUP_NONE, TV_NONE, PROP_cfg, 0, 0, 0, 0,
+};
+
+class accesses_pass : public gimple_opt_pass {
+public:
+    explicit accesses_pass(gcc::context *context) : gimple_opt_pass(accesses_pass_data, context) {}
+
+    bool gate(function *) final override { return arguments_want("fields"); }
+
+    unsigned int execute(function *in) final override
+    {
+        accesses_note(in);
         return 0;
     }
 };
@@ -108,6 +128,8 @@ int plugin_init(plugin_name_args *args, plugin_gcc_version *version)
         pgo_begin();
     register_pass_info counters = {new pgo_pass(g), "profile", 1, PASS_POS_INSERT_AFTER};
     register_callback(args->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &counters);
+    register_pass_info accesses = {new accesses_pass(g), "ivopts", 1, PASS_POS_INSERT_BEFORE};
+    register_callback(args->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &accesses);
     register_pass_info types = {new types_pass(g), "optimized", 1, PASS_POS_INSERT_BEFORE};
     register_callback(args->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &types);
     register_pass_info pass = {new sampling_pass(g), "alignments", 1, PASS_POS_INSERT_BEFORE};

@@ -84,26 +84,77 @@ static uint64_t aligned(uint64_t at, uint64_t align)
     return align ? (at + align - 1) / align * align : at;
 }
 
-/* Hot members first, each where its alignment allows; of the others those of the greatest alignment
- * first. Bit fields stay with the first of their bytes. */
-static uint64_t layout_size(const struct field_types *t, const struct field_type *type)
+/* Members that lie in one place, as in a union. */
+static bool has_overlaps(const struct field_types *t, const struct field_type *type)
 {
-    enum { ALIGN_MOST = 64 };
-    uint64_t at = 0, greatest = 1;
-    for (uint32_t pass = 0; pass < 2; pass++)
-        for (uint64_t align = pass ? ALIGN_MOST : 1; align; align = pass ? align / 2 : 0)
-            for (uint32_t i = pass ? type->hot : 0; i < (pass ? type->count : type->hot); i++) {
-                const struct field_member *m = &t->members[type->order[i]];
-                const struct field_member *before = m > t->members ? m - 1 : m;
-                uint64_t own = m->align < ALIGN_MOST ? m->align : ALIGN_MOST;
-                bool counted = m->bits && before != m && before->bits &&
-                               before->entity->at == m->entity->at;
-                if ((pass && own != align) || counted)
-                    continue;
-                greatest = greatest > own ? greatest : own;
-                at = aligned(at, own) + m->entity->number;
-            }
-    return aligned(at, greatest);
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < type->count; i++) {
+        const struct field_member *m = &t->members[type->first + i];
+        if (!m->bits && m->entity->at < end)
+            return true;
+        end = m->bits ? end : m->entity->at + m->entity->number;
+    }
+    return false;
+}
+
+/* How many members the type begins with that are the compiler's to place: bases of a class, which
+ * have no names, and the pointer to its virtual table. */
+static uint32_t fixed_members(const struct field_types *t, const struct field_type *type)
+{
+    uint32_t n = 0;
+    while (n < type->count) {
+        const char *name = t->members[type->first + n].entity->name;
+        if (*name && strncmp(name, "_vptr", strlen("_vptr")) != 0)
+            break;
+        n++;
+    }
+    return n;
+}
+
+enum { ALIGN_MOST = 64 };
+
+static uint64_t align_of(const struct field_member *m)
+{
+    return m->align < ALIGN_MOST ? m->align : ALIGN_MOST;
+}
+
+/* The next member of the layout. Bit fields stay with the first of their bytes. */
+static void layout_add(const struct field_types *t, struct field_type *type, uint32_t member)
+{
+    const struct field_member *m = &t->members[member];
+    const struct field_member *before = m > t->members ? m - 1 : m;
+    uint64_t own = align_of(m);
+    if (m->bits && before != m && before->bits && before->entity->at == m->entity->at)
+        return;
+    uint64_t at = aligned(type->proposed, own);
+    type->layout[type->placed++] = (struct field_place){member, at};
+    type->proposed = at + m->entity->number;
+}
+
+/* Hot members first, each where its alignment allows; of the others those of the greatest alignment
+ * first. */
+static void layout_propose(const struct field_types *t, struct field_type *type)
+{
+    uint32_t fixed = type->first + fixed_members(t, type);
+    uint64_t greatest = 1;
+    if (has_overlaps(t, type)) {
+        type->proposed = type->size;
+        return;
+    }
+    for (uint32_t i = 0; i < type->count; i++) {
+        uint64_t own = align_of(&t->members[type->first + i]);
+        greatest = greatest > own ? greatest : own;
+    }
+    for (uint32_t i = type->first; i < fixed; i++)
+        layout_add(t, type, i);
+    for (uint32_t i = 0; i < type->hot; i++)
+        if (type->order[i] >= fixed)
+            layout_add(t, type, type->order[i]);
+    for (uint64_t align = ALIGN_MOST; align; align /= 2)
+        for (uint32_t i = type->hot; i < type->count; i++)
+            if (type->order[i] >= fixed && align_of(&t->members[type->order[i]]) == align)
+                layout_add(t, type, type->order[i]);
+    type->proposed = aligned(type->proposed, greatest);
 }
 
 static void type_settle(struct field_types *t, struct field_type *type)
@@ -117,7 +168,8 @@ static void type_settle(struct field_types *t, struct field_type *type)
     qsort_r(type->order, type->count, sizeof *type->order, compare_used, t);
     while (type->hot < type->count && sum < FIELDS_HOT * type->uses)
         sum += uses_of(&t->members[type->order[type->hot++]]);
-    type->proposed = layout_size(t, type);
+    type->layout = t->places + type->first;
+    layout_propose(t, type);
     t->uses += type->uses;
 }
 
@@ -223,8 +275,10 @@ bool fields_build(const struct profile *p, const struct profile_events *events,
                                 .members = calloc(n, sizeof *out->members),
                                 .together = calloc(n, sizeof *out->together),
                                 .shared = calloc(n, sizeof *out->shared),
-                                .orders = calloc(n, sizeof *out->orders)};
-    if (!out->types || !out->members || !out->together || !out->shared || !out->orders)
+                                .orders = calloc(n, sizeof *out->orders),
+                                .places = calloc(n, sizeof *out->places)};
+    if (!out->types || !out->members || !out->together || !out->shared || !out->orders ||
+        !out->places)
         return false;
     members_collect(p, events, out);
     types_collect(out);
@@ -242,4 +296,5 @@ void fields_free(struct field_types *t)
     free(t->together);
     free(t->shared);
     free(t->orders);
+    free(t->places);
 }

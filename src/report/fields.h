@@ -24,6 +24,11 @@ struct field_pair {
     double weight;
 };
 
+struct field_place {
+    uint32_t member; /* place in `members` */
+    uint64_t offset; /* bytes */
+};
+
 struct field_type {
     const char *name, *file;
     uint32_t line;
@@ -33,6 +38,10 @@ struct field_type {
     uint32_t hot;          /* so many of `order` have FIELDS_HOT of all uses */
     uint32_t *order;       /* its members, most used first: places in `members` */
     uint64_t proposed;     /* its size with the hot members first, and no needless hole */
+    /* that order, of `placed` members: bit fields stand for those that share their bytes, and what
+     * the compiler places stays at the start. Empty where members overlap, as in a union */
+    struct field_place *layout;
+    uint32_t placed;
 };
 
 struct field_types {
@@ -43,6 +52,7 @@ struct field_types {
     struct field_pair *together, *shared; /* greatest first */
     uint32_t together_count, shared_count;
     uint32_t *orders;
+    struct field_place *places;
     double uses;
 };
 

@@ -1,6 +1,7 @@
 #include <inttypes.h>
 
 #include "base/saturate.h"
+#include "penumbra/module.h"
 #include "report/text.h"
 #include "report/values_internal.h"
 
@@ -87,6 +88,14 @@ static void losses(FILE *out, const struct profile_values *v, const char *name)
                 v->module_end == MODULE_CRASHED ? "; what it had counted is here" : "");
 }
 
+static bool has_results(const struct profile_values *v)
+{
+    for (uint32_t i = 0; i < v->kind_count; i++)
+        if (v->kinds[i].role == PENUMBRA_ROLE_RESULT)
+            return true;
+    return false;
+}
+
 void report_values_header(FILE *out, const struct profile_values *v)
 {
     char sequences[TEXT_NUMBER_SIZE], tuples[TEXT_NUMBER_SIZE];
@@ -96,7 +105,8 @@ void report_values_header(FILE *out, const struct profile_values *v)
         fprintf(out, ": %s instructions observed in %s sequences", text_count(tuples, v->tuples),
                 text_count(sequences, v->sequences));
     } else {
-        fprintf(out, "%s results", text_count(tuples, v->tuples));
+        fprintf(out, "%s %s", text_count(tuples, v->tuples),
+                has_results(v) ? "results" : "values with names");
     }
     if (v->every > 1)
         fprintf(out, ", at one of %" PRIu64 " samples at most", v->every);

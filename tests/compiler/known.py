@@ -66,8 +66,13 @@ def names(tools):
     expect(sites == [("main", "pair_t", ROUNDS, 16 * ROUNDS)], sites)
     fields = {(t["name"], m["name"]): (m["reads"], m["writes"]) for t in report["types"]
               for m in t["members"]}
-    expect(fields["pair_t", "first"] == (0, ROUNDS), fields)
+    expect(fields["pair_t", "first"] == (10 * ROUNDS, ROUNDS), fields)
+    expect(fields["pair_t", "second"] == (11 * ROUNDS, ROUNDS), fields)
     expect(fields["bits", "two"][0] == ROUNDS and fields["bits", "one"][0] == 0, fields)
+    layouts = {t["name"]: (t["bytes_proposed"], [(m["name"], m["offset"]) for m in t["layout"]])
+               for t in report["types"]}
+    expect(layouts["either"] == (8, []), layouts)
+    expect(layouts["placed"] == (24, [("_vptr_of", 0), ("hot", 8), ("cold", 16)]), layouts)
     inlined = {(c["caller"], c["callee"]): c["count"] for c in report["call_sites"] if c["inlined"]}
     expect(inlined == {("fill", "twice"): ROUNDS, ("main", "atol"): 1}, inlined)
 

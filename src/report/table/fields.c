@@ -130,15 +130,20 @@ static void write_split(FILE *out, const struct field_types *types, const struct
         write_names(out, types, type, type->hot, type->count);
     }
     fputc('\n', out);
-    if (!type->size)
+    if (!type->size || !type->placed)
         return;
     fprintf(out, "    hot members first: %" PRIu64 " bytes", type->proposed);
     if (type->proposed < type->size)
-        fprintf(out, ", %" PRIu64 " less\n", type->size - type->proposed);
+        fprintf(out, ", %" PRIu64 " less:", type->size - type->proposed);
     else if (type->proposed > type->size)
-        fprintf(out, ", %" PRIu64 " more\n", type->proposed - type->size);
+        fprintf(out, ", %" PRIu64 " more:", type->proposed - type->size);
     else
-        fputs(", as many\n", out);
+        fputs(", as many:", out);
+    for (uint32_t i = 0; i < type->placed; i++) {
+        fprintf(out, "%s %" PRIu64 " ", i ? "," : "", type->layout[i].offset);
+        text_name(out, types->members[type->layout[i].member].entity->name, 0);
+    }
+    fputc('\n', out);
 }
 
 static bool in_type(const struct field_type *type, const struct field_pair *p)
@@ -274,6 +279,15 @@ static void json_type(struct json *j, const struct profile_events *t,
     json_open(j, '[');
     for (uint32_t i = 0; i < type->hot; i++)
         json_string(j, types->members[type->order[i]].entity->name);
+    json_close(j, ']');
+    json_key(j, "layout");
+    json_open(j, '[');
+    for (uint32_t i = 0; i < type->placed; i++) {
+        json_open(j, '{');
+        json_key_string(j, "name", types->members[type->layout[i].member].entity->name);
+        json_key_u64(j, "offset", type->layout[i].offset);
+        json_close(j, '}');
+    }
     json_close(j, ']');
     json_pairs(j, "together", types, type, types->together, types->together_count);
     json_pairs(j, "shared", types, type, types->shared, types->shared_count);

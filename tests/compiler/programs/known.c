@@ -43,6 +43,25 @@ __attribute__((noipa)) static void copied(char *to, const char *from, size_t byt
     sink = to[0];
 }
 
+/* A loop whose accesses ivopts rewrites. */
+__attribute__((noipa)) static long summed(const pair_t *all, int count)
+{
+    long sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += all[i].second * 3 + all[i].first;
+    return sum;
+}
+
+/* No layout is proposed for the one; the other keeps its first member. */
+union either { long whole; int half; };
+struct placed { long _vptr_of; char cold; long hot; };
+
+__attribute__((noipa)) static long laid_out(union either *u, struct placed *p)
+{
+    u->half++;
+    return p->hot += u->half;
+}
+
 int main(int argc, char **argv)
 {
     long rounds = argc > 1 ? atol(argv[1]) : 1000, sum = 0;
@@ -54,6 +73,13 @@ int main(int argc, char **argv)
         copied(to, from, i % 2 ? 8 : 24);
         free(pair);
     }
+    static pair_t many[10];
+    for (long i = 0; i < rounds; i++)
+        sum += summed(many, 10);
+    union either either = {0};
+    struct placed placed = {0, 0, 0};
+    for (long i = 0; i < rounds; i++)
+        sum += laid_out(&either, &placed);
     printf("%ld\n", sum);
     return 0;
 }

@@ -68,6 +68,8 @@ def exact():
         together = {frozenset((p["first"], p["second"])): p["count"] for p in node["together"]}
         expect(together[frozenset(("count", "flag"))] == 2500, together)
         expect(node["bytes_proposed"] == 88, node)
+        offsets = {m["name"]: m["offset"] for m in node["layout"]}
+        expect({offsets["key"], offsets["count"]} == {0, 8} and offsets["cold"] >= 16, offsets)
         inlined = {c["callee"] for c in report["call_sites"] if c["inlined"]}
         expect(inlined == {"helper"}, inlined)
         expect({c["callee"] for c in report["call_sites"] if c["indirect"]} == {"first", "second"},
@@ -288,7 +290,8 @@ def dumped():
     dump = run([PENUMBRA, "report", "--dump", recording.file])
     expect(dump.returncode == 0 and b"the squares of an event" in dump.stdout, dump)
     text = run([PENUMBRA, "report", "--fields", "--callsites", recording.file]).stdout.decode()
-    for words in ("node {", "long key;", "hole", "hot (95% of accesses", "cold: ", "visit",
+    for words in ("node {", "long key;", "hole", "hot (95% of accesses", "cold: ",
+                  "as many: 0 key, ", "visit",
                   "(inlined)", "every check was a sample"):
         expect(words in text, f"no {words!r} in {text}")
 
