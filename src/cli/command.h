@@ -13,6 +13,7 @@
 #define COMMANDS(X)                                                                                \
     X(record, "run a program and record where its time goes")                                      \
     X(report, "print a profile, or write it as a page of HTML or as JSON")                         \
+    X(simulate, "run a program on a modelled processor, and say where its cycles go")              \
     X(export, "convert a profile for other tools")                                                 \
     X(push, "send a profile to an OpenTelemetry collector")                                        \
     X(merge, "make one profile of several, for example of the ranks of a parallel program")        \

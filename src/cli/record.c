@@ -1,4 +1,4 @@
-/* `penumbra record`: parses its options, makes the recording (collector/recording.h), and says what
+/* `penumbra record`: parses its options. record_run, of other commands too, makes the recording (collector/recording.h), and says what
  * that tells:
  *
  *     recording ── note, warning, finished ──> lines on standard error
@@ -12,12 +12,13 @@
 #include "cli/command.h"
 #include "cli/live_line.h"
 #include "cli/record_options.h"
+#include "cli/record_run.h"
 #include "cli/record_signals.h"
 #include "cli/record_summary.h"
 #include "collector/recording.h"
 
 struct record {
-    struct record_options options;
+    const struct record_run *options;
     struct live_line line;
     bool left; /* -p: nothing of ours is armed in the process any more */
 };
@@ -71,8 +72,10 @@ static bool stop_with_program(void *context)
 
 static void restore_signals(void *context)
 {
-    (void)context;
+    const struct record *r = context;
     record_signals_child();
+    if (r->options->in_child)
+        r->options->in_child();
 }
 
 static struct recording_callbacks callbacks_for(struct record *r)
@@ -82,7 +85,7 @@ static struct recording_callbacks callbacks_for(struct record *r)
                                     .stopped = stop_with_program,
                                     .in_child = restore_signals};
     bool terminal = isatty(STDERR_FILENO) == 1;
-    if (r->options.quiet)
+    if (r->options->quiet)
         return c;
     c.note = say_note;
     c.finished = say_finished;
@@ -107,45 +110,49 @@ static bool finish(struct record *r, struct recording *recording)
     live_line_erase(&r->line);
     if (recording_finish(recording, &e))
         return true;
-    command_fail("record", &e);
+    command_fail(r->options->command, &e);
     if (recording_kept(recording))
         fprintf(stderr,
-                "penumbra record: what was counted is kept in %s; when the cause is "
+                "penumbra %s: what was counted is kept in %s; when the cause is "
                 "removed, run penumbra recover %s (or, to write elsewhere, with -o)\n",
-                recording_kept(recording), recording_shown(recording));
+                r->options->command, recording_kept(recording), recording_shown(recording));
     return false;
 }
 
-static int run(struct record *r, struct recording *recording)
+int record_run(const struct record_run *options)
 {
     struct err e = {0};
+    struct record r = {.options = options, .left = true};
+    bool alone = !recording_options_has_program(options->recording);
+    struct recording_callbacks callbacks = callbacks_for(&r);
+    struct recording *recording = recording_new(options->recording, &callbacks, &e);
+    if (!recording)
+        return command_fail(options->command, &e);
+    record_signals_for(recording, alone);
+    record_signals_install();
     if (!recording_start(recording, &e)) {
         record_signals_for(NULL, false);
         recording_free(recording);
-        return command_fail("record", &e);
+        return command_fail(options->command, &e);
     }
     recording_wait(recording);
-    bool written = finish(r, recording);
+    bool written = finish(&r, recording);
     int status = recording_program_wait(recording);
     record_signals_for(NULL, false);
+    if (written && options->written)
+        options->written(options->context, recording_shown(recording));
     recording_free(recording);
-    if (r->options.recording.pid)
-        return !written ? ERR_OUTPUT : r->left ? 0 : ERR_ATTACH;
+    if (options->recording->pid)
+        return !written ? ERR_OUTPUT : r.left ? 0 : ERR_ATTACH;
     return pass_on(status, written);
 }
 
 int command_record(int argc, char **argv)
 {
-    struct err e = {0};
-    struct record r = {.left = true};
+    struct record_options options;
     int status;
-    if (!record_options_take(&r.options, argc, argv, &status))
+    if (!record_options_take(&options, argc, argv, &status))
         return status;
-    struct recording_callbacks callbacks = callbacks_for(&r);
-    struct recording *recording = recording_new(&r.options.recording, &callbacks, &e);
-    if (!recording)
-        return command_fail("record", &e);
-    record_signals_for(recording, !recording_options_has_program(&r.options.recording));
-    record_signals_install();
-    return run(&r, recording);
+    return record_run(&(struct record_run){
+        .command = "record", .recording = &options.recording, .quiet = options.quiet});
 }

@@ -25,7 +25,7 @@ enum { TREE_DEPTH = 128, HTML_BLOCKS = 200, HTML_ROWS = 200, FLAT_LIMIT = 50 };
 
 #define TABLE_BIT(id, name, ...) | UINT32_C(1) << (REPORT_VIEW_TABLE + TABLE_##id)
 static const uint32_t table_views_bits = 0 TOOLS_TABLE(TABLE_BIT)
-    TOOLS_COMPILED(TABLE_BIT);
+    TOOLS_COMPILED(TABLE_BIT) TOOLS_MODEL(TABLE_BIT);
 
 static const char *json_word(unsigned index)
 {
@@ -65,6 +65,7 @@ static const struct option_row rows[] = {
     REPORT_VIEWS_AROUND(AROUND_ROW)
     TOOLS_TABLE(TABLE_ROW)
     TOOLS_COMPILED(TABLE_ROW)
+    TOOLS_MODEL(TABLE_ROW)
     {0, "lines", NULL, .help = "source lines instead of functions",
      FIELD(struct report_arguments, view.lines)},
     {.help = "What is shown"},

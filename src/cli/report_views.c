@@ -275,7 +275,7 @@ static const struct view_row rows[REPORT_VIEW_COUNT] = {
     [REPORT_VIEW_timeline] = {.show = show_timeline, .needs = needs_timeline, .threads = true},
     [REPORT_VIEW_callers] = {.show = show_callers, .needs = needs_callers},
     [REPORT_VIEW_callees] = {.show = show_callees, .needs = needs_callees},
-    TOOLS_TABLE(OF_TOOL) TOOLS_COMPILED(OF_TOOL)};
+    TOOLS_TABLE(OF_TOOL) TOOLS_COMPILED(OF_TOOL) TOOLS_MODEL(OF_TOOL)};
 
 #define TABLE_PLACE(id, name, ...) REPORT_VIEW_TABLE + TABLE_##id,
 #define ONE_MORE(id, name, ...) +1
@@ -283,11 +283,12 @@ static const struct view_row rows[REPORT_VIEW_COUNT] = {
 static const unsigned char order[] = {
     REPORT_VIEW_processes, REPORT_VIEW_threads, REPORT_VIEW_phases, REPORT_VIEW_timeline,
     REPORT_VIEW_images, REPORT_VIEW_flat, REPORT_VIEW_calls,
-    TOOLS_TABLE(TABLE_PLACE) TOOLS_COMPILED(TABLE_PLACE)
+    TOOLS_TABLE(TABLE_PLACE) TOOLS_COMPILED(TABLE_PLACE) TOOLS_MODEL(TABLE_PLACE)
     REPORT_VIEW_imbalance, REPORT_VIEW_semi_invariant, REPORT_VIEW_tree, REPORT_VIEW_bottom_up,
     REPORT_VIEW_callers, REPORT_VIEW_callees};
 enum { PLACES = sizeof order };
-_Static_assert(PLACES == REPORT_VIEW_TABLE TOOLS_TABLE(ONE_MORE) TOOLS_COMPILED(ONE_MORE),
+_Static_assert(PLACES == REPORT_VIEW_TABLE TOOLS_TABLE(ONE_MORE) TOOLS_COMPILED(ONE_MORE)
+                   TOOLS_MODEL(ONE_MORE),
                "each view has its place");
 
 /* ---- the whole ---- */

@@ -21,6 +21,9 @@ bool record_values_settle(struct record_values *v, struct record_engine *engine,
     const struct tool_about *tool = tool_about(module);
     v->name = tool ? tool->name : NULL;
     v->hierarchy = tool && tool->hierarchy;
+    if (tool && tool->machine && !v->machine)
+        return err_set(e, ERR_USAGE, "--tool %s needs a machine: use penumbra simulate --machine "
+                       "FILE -- PROGRAM", tool->name);
     bool chosen = v->name || v->file;
     if (v->file && engine->tools)
         return err_set(e, ERR_USAGE,
@@ -66,7 +69,8 @@ bool record_values_start(const struct record_values *v, struct record_host *host
                          const struct recording_callbacks *callbacks, struct err *e)
 {
     struct host_options options = {
-        .summary = v->summary, .redact = v->redact, .by_site = v->by_site};
+        .summary = v->summary, .redact = v->redact, .by_site = v->by_site,
+        .machine = v->machine, .machine_name = v->machine_name};
     if (!v->name && !v->file)
         return true;
     if (getrandom(&options.seed, sizeof options.seed, 0) != (ssize_t)sizeof options.seed)

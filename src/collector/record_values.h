@@ -16,10 +16,14 @@
 
 #define VALUES_EVERY_MOST 1e9
 
+struct machine; /* model/machine.h */
+
 struct record_values {
     const char *file;   /* --module; NULL: not given */
     const char *name;   /* once settled; NULL: no values are sampled, or by `file` */
     bool hierarchy;     /* once settled: it needs the machine's */
+    const struct machine *machine; /* that is modelled; NULL: not given */
+    const char *machine_name;
     uint32_t every;     /* 0: not given */
     bool redact;
     bool by_site;

@@ -5,13 +5,13 @@
 #include "sigsafe/tools.h"
 
 #define MODULE_DECLARED(id, name, ...) extern const struct penumbra_module module_##name;
-TOOLS_MODULE(MODULE_DECLARED)
+TOOLS_MODULE(MODULE_DECLARED) TOOLS_MODEL(MODULE_DECLARED)
 #undef MODULE_DECLARED
 
 const struct penumbra_module *module_builtin_at(unsigned at)
 {
 #define MODULE(id, name, ...) &module_##name,
-    static const struct penumbra_module *const all[] = {TOOLS_MODULE(MODULE)};
+    static const struct penumbra_module *const all[] = {TOOLS_MODULE(MODULE) TOOLS_MODEL(MODULE)};
 #undef MODULE
     return at < sizeof all / sizeof *all ? all[at] : NULL;
 }

@@ -63,6 +63,7 @@ void host_protect(struct penumbra_host *host)
     host->protected = true;
     host_allow(host, s->base, SPOOL_HEADER_SIZE);
     host_allow(host, host->values, sizeof *host->values);
+    host_allow(host, host->arena, host->arena_left);
 }
 
 /* In pages that nobody else's records are in. */

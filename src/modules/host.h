@@ -24,11 +24,15 @@
 #include "profile/spool_values.h"
 #include "sigsafe/tuples.h"
 
+struct machine; /* model/machine.h */
+
 struct host_options {
     enum hotlist_kind summary;
     bool redact;
     bool by_site;  /* values that the module tells apart by nothing are told apart by call site */
     uint64_t seed; /* of all chance */
+    const struct machine *machine; /* of the module `simulate`; NULL: none was asked for */
+    const char *machine_name;
 };
 
 struct penumbra_host;

@@ -8,6 +8,8 @@
  *     hotlist    src/tools/NAME.c         src/profile/table/NAME.c  hotlists of values
  *     compiled   src/inst/                src/profile/table/NAME.c  src/report/table/NAME.c
  *     module     src/tools/values.c       src/modules/NAME.c        hotlists of values
+ *     model      src/tools/values.c       src/modules/NAME.c, and   src/report/table/NAME.c
+ *                                         src/profile/table/NAME.c
  *
  * docs/new-tool.md adds one, step by step. Carriers and the collector know a tool by its record
  * only, never by its name.
@@ -32,6 +34,7 @@ struct tool_about {
     bool hotlists;        /* it keeps hotlists of values in the program */
     bool module;          /* a module in a process of its own takes what it sees, and says how
                              much it wants */
+    bool machine;         /* it needs a machine that is modelled */
     bool hierarchy;       /* it needs the machine's memory hierarchy, which is measured first */
     const char *instead;  /* what to do where the engine is asked for; NULL: it runs there itself */
     /* In instructions; 0: the defaults of tool_sample and tool_stretch. */
@@ -97,9 +100,13 @@ enum {
       TOOL_OF_MODULE, .hierarchy = true)                                                           \
     X(CONFLICTS, conflicts, "pairs of a store and a load that may delay each other", TOOL_OF_MODULE)
 
+#define TOOLS_MODEL(X)                                                                             \
+    X(SIMULATE, simulate, "cycles of a processor model, by their cause", .carriers = TOOL_EXACT,   \
+      .module = true, .machine = true)
+
 #define TOOLS(X)                                                                                   \
     TOOLS_NATIVE(X) TOOLS_COUNTING(X) TOOLS_TABLE(X) TOOLS_COMPILED(X) TOOLS_HOTLIST(X)            \
-    TOOLS_MODULE(X)
+    TOOLS_MODULE(X) TOOLS_MODEL(X)
 #define TOOL_ENUMERATOR(id, name, sentence, ...) TOOL_##id,
 enum tool_kind { TOOLS(TOOL_ENUMERATOR) TOOL_KIND_COUNT };
 #undef TOOL_ENUMERATOR
@@ -107,7 +114,7 @@ enum tool_kind { TOOLS(TOOL_ENUMERATOR) TOOL_KIND_COUNT };
 /* What each thread keeps in the spool besides counters. */
 #define TABLE_ENUMERATOR(id, name, sentence, ...) TABLE_##id,
 enum tool_table {
-    TOOLS_TABLE(TABLE_ENUMERATOR) TOOLS_COMPILED(TABLE_ENUMERATOR)
+    TOOLS_TABLE(TABLE_ENUMERATOR) TOOLS_COMPILED(TABLE_ENUMERATOR) TOOLS_MODEL(TABLE_ENUMERATOR)
     TOOLS_HOTLIST(TABLE_ENUMERATOR) TABLE_COUNT
 };
 #undef TABLE_ENUMERATOR

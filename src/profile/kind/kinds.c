@@ -5,14 +5,14 @@
 #include "sigsafe/tools.h"
 
 #define TABLE_DECLARED(id, name, ...) extern const struct section_kind kind_##name;
-TOOLS_TABLE(TABLE_DECLARED) TOOLS_COMPILED(TABLE_DECLARED)
+TOOLS_TABLE(TABLE_DECLARED) TOOLS_COMPILED(TABLE_DECLARED) TOOLS_MODEL(TABLE_DECLARED)
 #undef TABLE_DECLARED
 
 #define SECTION_KIND(name) &kind_##name,
 #define SECTION_TABLE(id, name, ...) SECTION_KIND(name)
 const struct section_kind *const section_kinds[] = {
     SECTION_KINDS(SECTION_KIND) TOOLS_TABLE(SECTION_TABLE) TOOLS_COMPILED(SECTION_TABLE)
-    SECTION_KINDS_WITHIN(SECTION_KIND) NULL};
+    TOOLS_MODEL(SECTION_TABLE)     SECTION_KINDS_WITHIN(SECTION_KIND) NULL};
 
 const struct section_type section_live = {8, "live", SECTION_REQUIRED};
 

@@ -5,12 +5,12 @@
 #include "profile/table/table.h"
 
 #define VIEW_DECLARED(id, name, ...) extern const struct table_view view_##name;
-TOOLS_TABLE(VIEW_DECLARED) TOOLS_COMPILED(VIEW_DECLARED)
+TOOLS_TABLE(VIEW_DECLARED) TOOLS_COMPILED(VIEW_DECLARED) TOOLS_MODEL(VIEW_DECLARED)
 #undef VIEW_DECLARED
 
 #define VIEW(id, name, ...) [TABLE_##id] = &view_##name,
 const struct table_view *const table_views[TABLE_COUNT] = {
-    TOOLS_TABLE(VIEW) TOOLS_COMPILED(VIEW)};
+    TOOLS_TABLE(VIEW) TOOLS_COMPILED(VIEW) TOOLS_MODEL(VIEW)};
 
 const struct tool_about *table_keeper(unsigned table)
 {

@@ -1,0 +1,267 @@
+/* The processor model (model/core.h), fed with what the program executes: one core a thread.
+ *
+ *     sequence ─> crack (once an instruction) ─> model_step ─> row of the instruction, in the spool
+ *
+ * An instruction is executed in the model when the one after it is known, which says where a branch
+ * went. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "crack/crack.h"
+#include "model/core.h"
+#include "modules/builtin.h"
+#include "modules/host_internal.h"
+#include "profile/simulate.h"
+#include "sigsafe/tools.h"
+#include "x86/operands.h"
+
+enum { INSNS_FIRST = 1 << 12, UNKNOWN_MOST = 48, CODE = 15 };
+
+static const struct penumbra_kind kinds[] = {
+    {"cycles", PENUMBRA_SHOW_DECIMAL, PENUMBRA_ROLE_OTHER, NULL}};
+
+/* An instruction that has been cracked. */
+struct known {
+    uint64_t pc;
+    const struct host_process *process;
+    uint8_t code[CODE];
+    struct uop_insn insn;
+    struct spool_cost *row; /* NULL: there is no room */
+    struct known *older;    /* other code at this address */
+};
+
+/* One thread. */
+struct core {
+    int32_t process, thread;
+    struct model_core *model;
+    struct known *last;     /* waits for the one after it */
+    struct uop_executed executed;
+    struct core *next;
+};
+
+static struct {
+    struct known **table;   /* open addressing, by process and pc */
+    uint32_t capacity, count;
+    struct core *cores;
+    struct core *recent;
+    struct {
+        char name[32];
+        uint64_t count;
+    } unknown[UNKNOWN_MOST];
+    unsigned unknown_count;
+    bool out_of_memory;
+} all;
+
+/* ---- rows ---- */
+
+/* The process's newest chunk with room; NULL: the spool is full. */
+static struct spool_costs *chunk_of(struct penumbra_host *host, struct host_process *p)
+{
+    spool_ref at = __atomic_load_n(&p->record->counts, __ATOMIC_ACQUIRE);
+    struct spool_counts *counts = at ? spool_at(host->spool, at, sizeof *counts) : NULL;
+    if (!counts)
+        return NULL;
+    uint32_t *head = &counts->tables[TABLE_SIMULATE];
+    struct spool_costs *chunk = *head ? spool_at(host->spool, *head, SPOOL_COSTS_SIZE) : NULL;
+    if (chunk && chunk->count < SPOOL_COSTS_MOST)
+        return chunk;
+    chunk = spool_alloc_pages_as(host->spool, SPOOL_COSTS_SIZE);
+    if (!chunk)
+        return NULL;
+    host_allow(host, chunk, SPOOL_COSTS_SIZE);
+    host_allow(host, head, sizeof *head);
+    chunk->machine = host_string(host, host->options.machine_name);
+    spool_push_as(host->spool, head, chunk);
+    return chunk;
+}
+
+static struct spool_cost *make_row(struct penumbra_host *host, uint64_t pc)
+{
+    struct spool_costs *chunk = chunk_of(host, host->current);
+    if (!chunk)
+        return NULL;
+    struct spool_cost *row = &chunk->rows[chunk->count];
+    row->key = host_place(host, host->current, pc);
+    __atomic_store_n(&chunk->count, chunk->count + 1, __ATOMIC_RELEASE);
+    return row;
+}
+
+/* ---- instructions ---- */
+
+static uint32_t slot_of(const struct host_process *p, uint64_t pc)
+{
+    uint64_t hash = (pc ^ (uint64_t)(uintptr_t)p << 20) * UINT64_C(0x9e3779b97f4a7c15);
+    uint32_t at = (uint32_t)(hash >> 32) & (all.capacity - 1);
+    while (all.table[at] && (all.table[at]->pc != pc || all.table[at]->process != p))
+        at = (at + 1) & (all.capacity - 1);
+    return at;
+}
+
+static bool grow(void)
+{
+    struct known **old = all.table;
+    uint32_t count = all.capacity, capacity = count ? count * 2 : INSNS_FIRST;
+    struct known **table = calloc(capacity, sizeof *table);
+    if (!table)
+        return false;
+    all.table = table;
+    all.capacity = capacity;
+    for (uint32_t i = 0; i < count; i++)
+        if (old[i])
+            table[slot_of(old[i]->process, old[i]->pc)] = old[i];
+    free(old);
+    return true;
+}
+
+static void note_unknown(const uint8_t *code, uint32_t length)
+{
+    const char *name = x86_mnemonic(code, length);
+    unsigned i = 0;
+    while (i < all.unknown_count && strcmp(all.unknown[i].name, name ? name : "?") != 0)
+        i++;
+    if (i == UNKNOWN_MOST)
+        return;
+    if (i == all.unknown_count) {
+        snprintf(all.unknown[i].name, sizeof all.unknown[i].name, "%s", name ? name : "?");
+        all.unknown_count++;
+    }
+    all.unknown[i].count++;
+}
+
+static struct known *crack_anew(struct penumbra_host *host, const struct penumbra_tuple *t)
+{
+    struct known *k = calloc(1, sizeof *k);
+    if (!k)
+        return NULL;
+    k->pc = t->pc;
+    k->process = host->current;
+    memcpy(k->code, t->code, t->length);
+    if (!crack(t->code, t->length, host->options.machine->vector_bytes, &k->insn))
+        k->insn = (struct uop_insn){.length = t->length, .count = 1, .flags = INSN_UNKNOWN,
+                                    .uops = {{.class = UOP_COMPLEX}}};
+    k->row = make_row(host, t->pc);
+    return k;
+}
+
+static struct known *find(struct penumbra_host *host, const struct penumbra_tuple *t)
+{
+    if (all.count >= all.capacity / 2 && !grow())
+        return NULL;
+    uint32_t at = slot_of(host->current, t->pc);
+    for (struct known *k = all.table[at]; k; k = k->older)
+        if (k->insn.length == t->length && !memcmp(k->code, t->code, t->length))
+            return k;
+    struct known *k = crack_anew(host, t);
+    if (!k)
+        return NULL;
+    all.count += !all.table[at];
+    k->older = all.table[at];
+    all.table[at] = k;
+    return k;
+}
+
+/* ---- execution ---- */
+
+static struct core *core_of(const struct penumbra_host *host, const struct penumbra_sequence *s)
+{
+    struct core *c = all.recent;
+    if (c && c->process == s->process && c->thread == s->thread)
+        return c;
+    for (c = all.cores; c; c = c->next)
+        if (c->process == s->process && c->thread == s->thread)
+            return all.recent = c;
+    c = calloc(1, sizeof *c);
+    struct model_core *model = c ? model_core_new(host->options.machine) : NULL;
+    if (!model) {
+        free(c);
+        return NULL;
+    }
+    *c = (struct core){.process = s->process, .thread = s->thread, .model = model,
+                       .next = all.cores};
+    return all.cores = all.recent = c;
+}
+
+/* The last instruction of the core, as the one at `next` follows it; 0: none does. */
+static void execute_last(struct core *c, uint64_t next, const struct known *follower)
+{
+    struct model_cost lost;
+    struct known *k = c->last;
+    if (!k)
+        return;
+    c->executed.next = next;
+    c->executed.follower = follower ? &follower->insn : NULL;
+    model_step(c->model, &k->insn, &c->executed, k->row ? &k->row->cost : &lost);
+    if (k->insn.flags & INSN_UNKNOWN)
+        note_unknown(k->code, k->insn.length);
+    if (k->row)
+        k->row->count++;
+    c->last = NULL;
+}
+
+/* Addresses, and of string instructions how often they are repeated: rcx. */
+static void take_items(const struct penumbra_tuple *t, struct uop_executed *x)
+{
+    *x = (struct uop_executed){.pc = t->pc, .repeat = 1};
+    for (uint32_t i = 0; i < t->count; i++) {
+        const struct penumbra_item *item = &t->items[i];
+        if (item->what == PENUMBRA_ADDRESS && item->index < INSN_OPERANDS) {
+            x->address[item->index] = item->value;
+            x->known[item->index] = true;
+        } else if (item->what == PENUMBRA_SOURCES && item->reg == X86_RCX) {
+            x->repeat = item->value;
+        }
+    }
+}
+
+static void sequence(struct penumbra_host *host, const struct penumbra_sequence *s)
+{
+    struct core *c = core_of(host, s);
+    for (uint32_t i = 0; c && i < s->count; i++) {
+        struct known *k = find(host, &s->tuples[i]);
+        execute_last(c, s->tuples[i].pc, k);
+        if (!k)
+            continue;
+        take_items(&s->tuples[i], &c->executed);
+        c->last = k;
+    }
+    if (!c)
+        all.out_of_memory = true;
+}
+
+/* Of string instructions their registers, too. */
+static uint32_t capture(const struct penumbra_opcode *opcode)
+{
+    bool string = opcode->map == 0 && ((opcode->opcode & 0xfe) == 0xa4 ||
+                                       (opcode->opcode & 0xfe) == 0xaa ||
+                                       (opcode->opcode & 0xfe) == 0xac);
+    return PENUMBRA_ADDRESS | (string ? PENUMBRA_SOURCES : 0);
+}
+
+static void end(struct penumbra_host *host)
+{
+    char name[64];
+    for (struct core *c = all.cores; c; c = c->next)
+        execute_last(c, 0, NULL);
+    for (unsigned i = 0; i < all.unknown_count; i++) {
+        snprintf(name, sizeof name, SIMULATED_UNKNOWN "%s", all.unknown[i].name);
+        penumbra_fact(host, name, all.unknown[i].count);
+    }
+}
+
+static int begin(struct penumbra_host *host)
+{
+    return !host->options.machine;
+}
+
+const struct penumbra_module module_simulate = {
+    .abi = PENUMBRA_MODULE_ABI,
+    .size = sizeof(struct penumbra_module),
+    .name = "simulate",
+    .kinds = kinds,
+    .kind_count = 1,
+    .capture = capture,
+    .begin = begin,
+    .sequence = sequence,
+    .end = end,
+};

@@ -1,0 +1,66 @@
+/* What a processor model has found (model/core.h): what each instruction cost, in the spool and in
+ * a profile, which adds up threads.
+ *
+ *     spool_counts.tables[TABLE_SIMULATE] ─> spool_costs ─> ...      newest first, of one process
+ *                                              [ spool_cost x SPOOL_COSTS_MOST ]
+ *
+ * Writer: the process in which the model runs. A row is complete before it is counted.
+ *
+ * Context: ordinary code; the reader may run while it is written to.
+ * Ownership: rows are the spool's; a struct profile owns its table. */
+#ifndef PENUMBRA_PROFILE_SIMULATE_H
+#define PENUMBRA_PROFILE_SIMULATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/cost.h"
+#include "sigsafe/spool.h"
+
+struct spool_cost {
+    uint64_t key;   /* key.h: of the instruction */
+    uint64_t count; /* executions */
+    struct model_cost cost;
+};
+
+enum { SPOOL_COSTS_SIZE = 1 << 16 };
+
+struct spool_costs {
+    spool_ref next;
+    uint32_t count;    /* atomic: complete rows */
+    spool_ref machine; /* spool_string: its name */
+    uint32_t reserved;
+    struct spool_cost rows[];
+};
+enum {
+    SPOOL_COSTS_MOST = (SPOOL_COSTS_SIZE - sizeof(struct spool_costs)) / sizeof(struct spool_cost)
+};
+
+/* What facts (penumbra/module.h) about instructions without a row in the cracker's table begin
+ * with; their mnemonic follows. */
+#define SIMULATED_UNKNOWN "no row: "
+
+/* image, process: as in struct profile_block. */
+struct profile_cost {
+    uint32_t image, process;
+    uint64_t offset; /* of the instruction: link-time address */
+    uint64_t count;
+    struct model_cost cost;
+};
+
+struct profile_simulated {
+    struct profile_cost *list; /* by (image + 2, process, offset) */
+    uint32_t count, capacity;
+    char *machine;             /* its name; of several, with commas between; NULL: not known */
+};
+
+struct profile_simulated *profile_simulated_new(void);
+void profile_simulated_free(struct profile_simulated *s);
+
+/* Adds what one instruction cost. False without memory. */
+bool profile_simulated_add(struct profile_simulated *s, const struct profile_cost *cost);
+
+/* *to += from, and never more than there can be. */
+void profile_cost_sum(struct profile_cost *to, const struct profile_cost *from);
+
+#endif

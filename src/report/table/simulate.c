@@ -1,0 +1,353 @@
+/* What a processor model has found, in reports: cycles by their cause, of the program and of each
+ * function. */
+#include "profile/simulate.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/frames.h"
+#include "report/ranked.h"
+#include "report/table/view.h"
+#include "report/text.h"
+
+enum { ROWS = 40, WIDTH = 15 };
+
+static const struct {
+    const char *name, *title, *what;
+} causes[COST_CAUSE_COUNT] = {
+#define CAUSE(id, name, title, what) {#name, title, what},
+    COST_CAUSES(CAUSE)
+#undef CAUSE
+};
+
+static const struct {
+    const char *name, *title;
+} events[COST_EVENT_COUNT] = {
+#define EVENT(id, name, title) {#name, title},
+    COST_EVENTS(EVENT)
+#undef EVENT
+};
+
+/* ---- functions ---- */
+
+struct function {
+    const char *name;
+    uint32_t image, first; /* an instruction of it */
+    struct profile_cost sum;
+};
+
+struct functions {
+    struct function *list;
+    uint32_t count;
+    struct profile_cost all;
+};
+
+static int compare_functions(const void *a, const void *b)
+{
+    const struct function *x = a, *y = b;
+    if (x->image != y->image)
+        return x->image < y->image ? -1 : 1;
+    int names = strcmp(x->name, y->name);
+    return names ? names : x->first < y->first ? -1 : x->first > y->first;
+}
+
+static struct symbol_location location(const struct view *v, const struct profile_cost *c)
+{
+    return symbols_find(v->symbols, &v->profile->processes[c->process], c->image, c->offset);
+}
+
+/* One entry for each function, to free(); an empty list without memory. */
+static struct functions functions_make(const struct view *v, const struct profile_simulated *s)
+{
+    struct functions f = {.list = calloc((size_t)s->count + 1, sizeof *f.list)};
+    uint32_t kept = 0;
+    for (uint32_t i = 0; f.list && i < s->count; i++) {
+        struct symbol_location where = location(v, &s->list[i]);
+        const char *name = where.frames[where.count - 1].function;
+        f.list[i] = (struct function){name ? name : "?", s->list[i].image, i, s->list[i]};
+        profile_cost_sum(&f.all, &s->list[i]);
+    }
+    if (f.list)
+        qsort(f.list, s->count, sizeof *f.list, compare_functions);
+    for (uint32_t i = 0; f.list && i < s->count; i++) {
+        struct function *last = kept ? &f.list[kept - 1] : NULL;
+        if (last && last->image == f.list[i].image && !strcmp(last->name, f.list[i].name))
+            profile_cost_sum(&last->sum, &f.list[i].sum);
+        else
+            f.list[kept++] = f.list[i];
+    }
+    f.count = kept;
+    return f;
+}
+
+/* By cycles, most first: to free(); NULL without memory. */
+static struct ranked *order_make(const struct functions *f)
+{
+    struct ranked *order = calloc((size_t)f->count + 1, sizeof *order);
+    for (uint32_t i = 0; order && i < f->count; i++)
+        order[i] = (struct ranked){cost_parts(&f->list[i].sum.cost), i};
+    if (order)
+        qsort(order, f->count, sizeof *order, compare_ranked);
+    return order;
+}
+
+static double ratio(double part, double whole)
+{
+    return whole > 0 ? part / whole : 0;
+}
+
+static double cpi_of(const struct profile_cost *c)
+{
+    return ratio(cost_cycles(cost_parts(&c->cost)), (double)c->count);
+}
+
+/* ---- text ---- */
+
+static void write_total(FILE *out, const struct profile_simulated *s, const struct profile_cost *all)
+{
+    char instructions[TEXT_NUMBER_SIZE], cycles[TEXT_NUMBER_SIZE];
+    double cpi = cpi_of(all);
+    fprintf(out, "machine ");
+    text_name(out, s->machine ? s->machine : "?", 0);
+    fprintf(out, ": %s instructions in %s cycles: %.3f cycles an instruction, %.2f a cycle\n\n",
+            text_count(instructions, all->count),
+            text_count(cycles, cost_parts(&all->cost) / COST_CYCLE), cpi, ratio(1, cpi));
+}
+
+static void write_stack(FILE *out, const struct report_style *style, const struct profile_cost *all)
+{
+    uint64_t parts = cost_parts(&all->cost);
+    text_colour(out, style, TEXT_DIM);
+    fprintf(out, "%8s  %8s  %-10s waited for\n", "share", "cycles/i", "cause");
+    text_colour(out, style, TEXT_PLAIN);
+    for (unsigned i = 0; i < COST_CAUSE_COUNT; i++) {
+        uint64_t part = all->cost.parts[i];
+        if (!part)
+            continue;
+        fprintf(out, "%7.2f%%  %8.3f  %-10s %s\n", text_share(part, parts),
+                ratio(cost_cycles(part), (double)all->count), causes[i].title, causes[i].what);
+    }
+    fputc('\n', out);
+}
+
+static void write_events(FILE *out, const struct report_style *style,
+                         const struct profile_cost *all)
+{
+    char number[TEXT_NUMBER_SIZE];
+    text_colour(out, style, TEXT_DIM);
+    fprintf(out, "%*s  %10s  event\n", WIDTH, "count", "per 1000 i");
+    text_colour(out, style, TEXT_PLAIN);
+    for (unsigned i = 0; i < COST_EVENT_COUNT; i++)
+        if (all->cost.events[i])
+            fprintf(out, "%*s  %10.2f  %s\n", WIDTH, text_count(number, all->cost.events[i]),
+                    1000 * ratio((double)all->cost.events[i], (double)all->count),
+                    events[i].title);
+    fputc('\n', out);
+}
+
+/* "memory 61%, branch 12%, base 10%" */
+static void write_causes(FILE *out, const struct profile_cost *c, unsigned most)
+{
+    struct ranked order[COST_CAUSE_COUNT];
+    uint64_t parts = cost_parts(&c->cost);
+    for (unsigned i = 0; i < COST_CAUSE_COUNT; i++)
+        order[i] = (struct ranked){c->cost.parts[i], i};
+    qsort(order, COST_CAUSE_COUNT, sizeof *order, compare_ranked);
+    for (unsigned i = 0; i < most && order[i].value; i++)
+        fprintf(out, "%s%s %.0f%%", i ? ", " : "", causes[order[i].index].title,
+                text_share(order[i].value, parts));
+}
+
+static void write_function(FILE *out, const struct view *v, const struct report_style *style,
+                           const struct function *f, double share)
+{
+    enum { FUNCTION = 40, MOST = 3 };
+    char count[TEXT_NUMBER_SIZE], cycles[TEXT_NUMBER_SIZE];
+    text_colour_share(out, style, share);
+    fprintf(out, "%7.2f%%", share);
+    text_colour(out, style, TEXT_PLAIN);
+    fprintf(out, "  %*s  %*s  %7.3f  ", WIDTH,
+            text_count(cycles, cost_parts(&f->sum.cost) / COST_CYCLE), WIDTH,
+            text_count(count, f->sum.count), cpi_of(&f->sum));
+    size_t used = text_function(out, style, f->name, FUNCTION);
+    fprintf(out, "%*s  ", (int)(used < FUNCTION ? FUNCTION - used : 0), "");
+    text_name(out, symbols_place_name(v->symbols, f->image, f->sum.offset), 0);
+    fputs("  ", out);
+    write_causes(out, &f->sum, MOST);
+    fputc('\n', out);
+}
+
+static void write_functions(FILE *out, const struct view *v, const struct report_style *style,
+                            const struct functions *f, const struct ranked *order)
+{
+    uint32_t rows = 0, limit = style->limit && style->limit < ROWS ? style->limit : ROWS;
+    uint64_t parts = cost_parts(&f->all.cost);
+    text_colour(out, style, TEXT_DIM);
+    fprintf(out, "%8s  %*s  %*s  %7s  function, image, and what most of its cycles are for\n",
+            "share", WIDTH, "cycles", WIDTH, "instructions", "CPI");
+    text_colour(out, style, TEXT_PLAIN);
+    for (; rows < f->count && rows < limit; rows++) {
+        double share = text_share(order[rows].value, parts);
+        if (share < style->min)
+            break;
+        write_function(out, v, style, &f->list[order[rows].index], share);
+    }
+    if (rows < f->count)
+        fprintf(out, "%" PRIu32 " more not shown (--json has all)\n", f->count - rows);
+}
+
+/* The cracker's facts: "no row: NAME". */
+static const char *unknown_name(const struct profile_fact *fact)
+{
+    static const char prefix[] = SIMULATED_UNKNOWN;
+    return strncmp(fact->name, prefix, sizeof prefix - 1) ? NULL : fact->name + sizeof prefix - 1;
+}
+
+static void write_unknown(FILE *out, const struct view *v)
+{
+    const struct profile_values *values = observed_values(v->profile);
+    char number[TEXT_NUMBER_SIZE];
+    bool any = false;
+    for (uint32_t i = 0; values && i < values->fact_count; i++) {
+        const char *name = unknown_name(&values->facts[i]);
+        if (!name)
+            continue;
+        fputs(any ? ", " : "modelled as microcode, because the table has no row for them: ", out);
+        text_name(out, name, 0);
+        fprintf(out, " (%s)", text_count(number, values->facts[i].value));
+        any = true;
+    }
+    if (any)
+        fputc('\n', out);
+}
+
+static bool text(FILE *out, const struct view *v, const void *table,
+                 const struct report_style *style, struct err *e)
+{
+    const struct profile_simulated *s = table;
+    struct functions f = functions_make(v, s);
+    struct ranked *order = f.list ? order_make(&f) : NULL;
+    if (order) {
+        write_total(out, s, &f.all);
+        write_stack(out, style, &f.all);
+        write_events(out, style, &f.all);
+        write_functions(out, v, style, &f, order);
+        write_unknown(out, v);
+    }
+    free(order);
+    free(f.list);
+    return order || err_set(e, ERR_INTERNAL, "cannot order the functions: out of memory");
+}
+
+/* ---- JSON ---- */
+
+static void json_cost(struct json *j, const struct profile_cost *c)
+{
+    json_key_u64(j, "instructions", c->count);
+    json_key_double(j, "cycles", cost_cycles(cost_parts(&c->cost)));
+    json_key_double(j, "cpi", cpi_of(c));
+    json_key(j, "stack");
+    json_open(j, '{');
+    for (unsigned i = 0; i < COST_CAUSE_COUNT; i++)
+        if (c->cost.parts[i])
+            json_key_double(j, causes[i].name, cost_cycles(c->cost.parts[i]));
+    json_close(j, '}');
+    json_key(j, "events");
+    json_open(j, '{');
+    for (unsigned i = 0; i < COST_EVENT_COUNT; i++)
+        if (c->cost.events[i])
+            json_key_u64(j, events[i].name, c->cost.events[i]);
+    json_close(j, '}');
+}
+
+static void json_unknown(struct json *j, const struct view *v)
+{
+    const struct profile_values *values = observed_values(v->profile);
+    json_key(j, "unknown");
+    json_open(j, '{');
+    for (uint32_t i = 0; values && i < values->fact_count; i++)
+        if (unknown_name(&values->facts[i]))
+            json_key_u64(j, unknown_name(&values->facts[i]), values->facts[i].value);
+    json_close(j, '}');
+}
+
+/* Member "simulated". */
+static void json(struct json *j, const struct view *v, const void *table, uint32_t limit)
+{
+    static const struct profile_simulated none;
+    const struct profile_simulated *s = table ? table : &none;
+    struct functions f = functions_make(v, s);
+    struct ranked *order = f.list ? order_make(&f) : NULL;
+    j->out->failed |= !order;
+    json_key(j, "simulated");
+    json_open(j, '{');
+    json_key_string(j, "machine", s->machine ? s->machine : "");
+    json_cost(j, &f.all);
+    json_unknown(j, v);
+    json_key(j, "functions");
+    json_open(j, '[');
+    for (uint32_t i = 0; order && i < f.count && (!limit || i < limit); i++) {
+        const struct function *at = &f.list[order[i].index];
+        json_open(j, '{');
+        json_key_string(j, "function", at->name);
+        json_key_string(j, "image", symbols_place_name(v->symbols, at->image, at->sum.offset));
+        json_cost(j, &at->sum);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    json_close(j, '}');
+    free(order);
+    free(f.list);
+}
+
+/* ---- at one instruction ---- */
+
+static const struct profile_cost *find(const struct profile_simulated *s, uint32_t image,
+                                       uint64_t offset)
+{
+    uint32_t lo = 0, hi = s->count;
+    while (lo < hi) {
+        uint32_t middle = lo + (hi - lo) / 2;
+        const struct profile_cost *c = &s->list[middle];
+        bool before = c->image + FRAME_IMAGE_FIRST != image + FRAME_IMAGE_FIRST
+                          ? c->image + FRAME_IMAGE_FIRST < image + FRAME_IMAGE_FIRST
+                          : c->offset < offset;
+        if (before)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    const struct profile_cost *c = lo < s->count ? &s->list[lo] : NULL;
+    return c && c->image == image && c->offset == offset ? c : NULL;
+}
+
+static void at(FILE *out, const struct view *v, const void *table, uint32_t image, uint64_t offset,
+               int indent)
+{
+    enum { MOST = 4 };
+    char number[TEXT_NUMBER_SIZE];
+    const struct profile_cost *c = find(table, image, offset);
+    (void)v;
+    if (!c || !cost_parts(&c->cost))
+        return;
+    fprintf(out, "%*s%s cycles, %.2f each: ", indent, "",
+            text_count(number, cost_parts(&c->cost) / COST_CYCLE), cpi_of(c));
+    write_causes(out, c, MOST);
+    fputc('\n', out);
+}
+
+static void json_at(struct json *j, const struct view *v, const void *table, uint32_t image,
+                    uint64_t offset)
+{
+    const struct profile_cost *c = find(table, image, offset);
+    (void)v;
+    if (!c)
+        return;
+    json_key(j, "simulated");
+    json_open(j, '{');
+    json_cost(j, c);
+    json_close(j, '}');
+}
+
+const struct table_view view_simulate = {.text = text, .json = json, .at = at, .json_at = json_at};
