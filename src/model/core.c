@@ -156,35 +156,42 @@ static void dispatch_fused(struct model_core *core, const struct uop *u, const s
 
 /* ---- commit ---- */
 
+/* Slots that were lost before one commits, and not explained yet. */
 struct lost {
     struct model_cost *cost;
-    uint64_t slots, width, from; /* left to explain; a cycle's; the commit before */
+    uint64_t slots, width, from; /* width: of a cycle; from: the commit before */
     uint32_t part;
 };
 
-/* What is lost up to `end`, back to `begin`, is for `why`. */
-static void explain(struct lost *l, uint64_t begin, uint64_t end, enum cost_cause why)
+static void explain(struct lost *l, uint64_t cycles, enum cost_cause why)
 {
-    begin = begin > l->from ? begin : l->from;
-    uint64_t slots = end > begin ? (end - begin) * l->width : 0;
+    uint64_t slots = cycles * l->width;
     slots = slots < l->slots ? slots : l->slots;
     l->cost->parts[why] += slots * l->part;
     l->slots -= slots;
 }
 
-/* What lies before its operands were there: `before` is what made them, in the same slot. */
+/* What of it is later than the commit before. */
+static void explain_time(struct lost *l, uint64_t begin, uint64_t end, enum cost_cause why)
+{
+    begin = begin > l->from ? begin : l->from;
+    explain(l, end > begin ? end - begin : 0, why);
+}
+
+/* What it would have been earlier by without waiting for a port, or for a translation; then the
+ * time that it took; then what was before that: `before` is what made its operands, in the same
+ * slot. */
 static void explain_passage(struct lost *l, const struct passage *p, const struct passage *before)
 {
-    uint64_t translated = p->issue + p->tlb;
-    explain(l, translated, p->done, p->doing);
-    explain(l, p->issue, translated < p->done ? translated : p->done, COST_TLB);
-    explain(l, p->ready, p->issue, COST_PORTS);
+    explain(l, p->issue - p->ready, COST_PORTS);
+    explain(l, p->tlb, COST_TLB);
+    explain_time(l, p->issue, p->done, p->doing);
     if (before && before->done == p->ready) {
         explain_passage(l, before, NULL);
         return;
     }
-    explain(l, p->dispatch + 1, p->ready, COST_DEPENDENCY);
-    explain(l, 0, p->dispatch + 1, p->late);
+    explain_time(l, p->dispatch + 1, p->ready, COST_DEPENDENCY);
+    explain_time(l, 0, p->dispatch + 1, p->late);
 }
 
 static void commit_slot(struct model_core *core, const struct passage *p,
@@ -197,7 +204,7 @@ static void commit_slot(struct model_core *core, const struct passage *p,
     if (at > core->commit) {
         struct lost l = {.cost = cost, .width = width, .from = core->commit, .part = core->part};
         l.slots = width - core->committed + (at - core->commit - 1) * width;
-        explain(&l, done, at, COST_BASE);
+        explain_time(&l, done, at, COST_BASE);
         explain_passage(&l, p, before);
         assert(!l.slots && "all lost slots are explained");
         core->committed = 0;

@@ -1,0 +1,159 @@
+/* x86 instructions as micro-operations: one of each form by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "crack/crack.h"
+
+static const char *const classes[UOP_CLASS_COUNT + 1] = {
+#define CLASS(id, name, what) [UOP_##id] = #name,
+    UOP_CLASSES_TIMED(CLASS) UOP_CLASSES_MEMORY(CLASS)
+#undef CLASS
+    [UOP_NONE] = "none"};
+
+/* "load alu+ store_address store_data+": + shares the slot of the one before, = is a copy, 0 a
+ * zero. */
+static void describe(const struct uop_insn *insn, char *out, size_t size)
+{
+    *out = '\0';
+    for (unsigned i = 0; i < insn->count; i++) {
+        const struct uop *u = &insn->uops[i];
+        size_t used = strlen(out);
+        snprintf(out + used, size - used, "%s%s%s%s%s", i ? " " : "", classes[u->class],
+                 u->flags & UOP_FUSED ? "+" : "", u->flags & UOP_COPY ? "=" : "",
+                 u->flags & UOP_ZERO ? "0" : "");
+    }
+}
+
+static const struct {
+    const char *name, *code, *uops;
+    unsigned flags, transfer;
+} insns[] = {
+    {"add %rbx, %rax", "\x48\x01\xd8", "alu", INSN_FUSES, 0},
+    {"add (%rbx), %rax", "\x48\x03\x03", "load alu+", INSN_FUSES, 0},
+    {"add %rax, (%rbx)", "\x48\x01\x03", "load alu+ store_address store_data+", 0, 0},
+    {"lock add %rax, (%rbx)", "\xf0\x48\x01\x03", "load alu+ store_address store_data+",
+     INSN_LOCKED, 0},
+    {"mov %rbx, %rax", "\x48\x89\xd8", "alu=", 0, 0},
+    {"mov (%rbx), %rax", "\x48\x8b\x03", "load", 0, 0},
+    {"mov %rax, (%rbx)", "\x48\x89\x03", "store_address store_data+", 0, 0},
+    {"mov $1, %eax", "\xb8\x01\0\0\0", "alu", 0, 0},
+    {"xor %eax, %eax", "\x31\xc0", "alu0", 0, 0},
+    {"lea (%rax,%rbx), %rcx", "\x48\x8d\x0c\x18", "alu", 0, 0},
+    {"lea 8(%rax,%rbx), %rcx", "\x48\x8d\x4c\x18\x08", "lea", 0, 0},
+    {"imul %rbx, %rax", "\x48\x0f\xaf\xc3", "mul", 0, 0},
+    {"div %rbx", "\x48\xf7\xf3", "div64", 0, 0},
+    {"div %ebx", "\xf7\xf3", "div32", 0, 0},
+    {"push %rax", "\x50", "store_address store_data+", 0, 0},
+    {"pop %rax", "\x58", "load", 0, 0},
+    {"call .+5", "\xe8\0\0\0\0", "store_address store_data+ branch", 0, TRANSFER_CALL},
+    {"ret", "\xc3", "load branch+", 0, TRANSFER_RETURN},
+    {"jmp *%rax", "\xff\xe0", "branch", 0, TRANSFER_JUMP_INDIRECT},
+    {"call *(%rax)", "\xff\x10", "load store_address store_data+ branch+", 0,
+     TRANSFER_CALL_INDIRECT},
+    {"jne .", "\x75\xfe", "branch", INSN_FUSIBLE, TRANSFER_BRANCH},
+    {"leave", "\xc9", "load alu", 0, 0},
+    {"nop", "\x90", "none", 0, 0},
+    {"rep movsb", "\xf3\xa4", "load store_address store_data+ alu", INSN_REPEATED, 0},
+    {"rep stosq", "\xf3\x48\xab", "store_address store_data+ alu", INSN_REPEATED, 0},
+    {"syscall", "\x0f\x05", "complex", INSN_SERIAL, 0},
+    {"cpuid", "\x0f\xa2", "complex", INSN_SERIAL, 0},
+    {"mfence", "\x0f\xae\xf0", "complex", INSN_LOCKED, 0},
+    {"addsd %xmm1, %xmm0", "\xf2\x0f\x58\xc1", "fp_add", 0, 0},
+    {"addsd (%rax), %xmm0", "\xf2\x0f\x58\x00", "load fp_add+", 0, 0},
+    {"mulps %xmm1, %xmm0", "\x0f\x59\xc1", "fp_mul", 0, 0},
+    {"divsd %xmm1, %xmm0", "\xf2\x0f\x5e\xc1", "fp_div64", 0, 0},
+    {"sqrtss %xmm1, %xmm0", "\xf3\x0f\x51\xc1", "fp_div32", 0, 0},
+    {"movaps %xmm1, %xmm0", "\x0f\x28\xc1", "vec_alu=", 0, 0},
+    {"movsd (%rax), %xmm0", "\xf2\x0f\x10\x00", "load", 0, 0},
+    {"movsd %xmm0, (%rax)", "\xf2\x0f\x11\x00", "store_address store_data+", 0, 0},
+    {"movq %rax, %xmm0", "\x66\x48\x0f\x6e\xc0", "cross", 0, 0},
+    {"movq %xmm0, %rax", "\x66\x48\x0f\x7e\xc0", "cross", 0, 0},
+    {"cvtsi2sd %rax, %xmm0", "\xf2\x48\x0f\x2a\xc0", "cross fp_convert", 0, 0},
+    {"cvttsd2si %xmm0, %rax", "\xf2\x48\x0f\x2c\xc0", "fp_convert cross", 0, 0},
+    {"pxor %xmm0, %xmm0", "\x66\x0f\xef\xc0", "vec_alu0", 0, 0},
+    {"vpxor %xmm1, %xmm1, %xmm0", "\xc5\xf1\xef\xc1", "vec_alu0", 0, 0},
+    {"pshufb %xmm1, %xmm0", "\x66\x0f\x38\x00\xc1", "vec_shuffle", 0, 0},
+    {"vpaddd %ymm1, %ymm2, %ymm0", "\xc5\xed\xfe\xc1", "vec_alu", 0, 0},
+    {"vpaddd %zmm1, %zmm2, %zmm0", "\x62\xf1\x6d\x48\xfe\xc1", "vec_alu vec_alu", 0, 0},
+    {"vmovdqu64 (%rax), %zmm0", "\x62\xf1\xfe\x48\x6f\x00", "load load", 0, 0},
+    {"vfmadd231pd %ymm1, %ymm2, %ymm0", "\xc4\xe2\xed\xb8\xc1", "fp_fma", 0, 0},
+    {"vpermd %ymm1, %ymm2, %ymm0", "\xc4\xe2\x6d\x36\xc1", "vec_crossing", 0, 0},
+    {"pmovmskb %xmm0, %eax", "\x66\x0f\xd7\xc0", "cross", 0, 0},
+    {"aesenc %xmm1, %xmm0", "\x66\x0f\x38\xdc\xc1", "crypto", 0, 0},
+    {"popcnt %rbx, %rax", "\xf3\x48\x0f\xb8\xc3", "mul", 0, 0},
+    {"kandw %k1, %k2, %k3", "\xc5\xec\x41\xd9", "mask", 0, 0},
+    {"fldl (%rax)", "\xdd\x00", "load", 0, 0},
+    {"faddp", "\xde\xc1", "fp_add", 0, 0},
+    {"fxch", "\xd9\xc9", "none", 0, 0},
+};
+
+static void instructions_become_what_they_are(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof insns / sizeof *insns; i++) {
+        struct uop_insn out;
+        char text[512];
+        if (!crack((const uint8_t *)insns[i].code, 16, 32, &out))
+            fail_msg("%s is no instruction", insns[i].name);
+        describe(&out, text, sizeof text);
+        unsigned flags = out.flags & ~(unsigned)INSN_MMX;
+        if (strcmp(text, insns[i].uops) != 0 || flags != insns[i].flags ||
+            out.transfer != insns[i].transfer)
+            fail_msg("%s: %s, flags %u, transfer %u", insns[i].name, text, flags, out.transfer);
+    }
+}
+
+static bool has(const uint8_t *list, unsigned count, unsigned reg)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (list[i] == reg)
+            return true;
+    return false;
+}
+
+static void registers_are_followed(void **state)
+{
+    (void)state;
+    struct uop_insn out;
+    assert_true(crack((const uint8_t *)"\x48\x11\xd8", 3, 32, &out)); /* adc %rbx, %rax */
+    const struct uop *u = &out.uops[0];
+    assert_true(has(u->sources, u->source_count, 0) && has(u->sources, u->source_count, 3) &&
+                has(u->sources, u->source_count, UOP_CARRY));
+    assert_true(has(u->results, u->result_count, 0) && has(u->results, u->result_count, UOP_CARRY) &&
+                has(u->results, u->result_count, UOP_FLAGS));
+    assert_true(crack((const uint8_t *)"\x88\xd8", 2, 32, &out)); /* mov %bl, %al */
+    u = &out.uops[0];
+    assert_true(has(u->sources, u->source_count, 0) && !(u->flags & UOP_COPY));
+    assert_true(crack((const uint8_t *)"\xde\xc1", 2, 32, &out)); /* faddp */
+    assert_int_equal(out.x87_after, 1);
+    assert_true(crack((const uint8_t *)"\xd9\xe8", 2, 32, &out)); /* fld1 */
+    assert_int_equal(out.x87_before, -1);
+}
+
+static void what_has_no_row_says_so(void **state)
+{
+    (void)state;
+    struct uop_insn out;
+    assert_null(crack_row_of("frobnicate", false));
+    assert_true(crack((const uint8_t *)"\x0f\x01\xf9", 3, 32, &out)); /* rdtscp has one */
+    assert_false(out.flags & INSN_UNKNOWN);
+    assert_true(crack((const uint8_t *)"\xf4", 1, 32, &out)); /* hlt has none */
+    assert_true(out.flags & INSN_UNKNOWN);
+    assert_int_equal(out.uops[0].class, UOP_COMPLEX);
+    assert_false(crack((const uint8_t *)"\x06", 1, 32, &out));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(instructions_become_what_they_are),
+        cmocka_unit_test(registers_are_followed),
+        cmocka_unit_test(what_has_no_row_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
