@@ -65,7 +65,7 @@ _penumbra() {
     fi
 
     options=$(_penumbra_options "$penumbra" "$command")
-    if [ "$command" = record ]; then
+    if [ "$command" = record ] || [ "$command" = simulate ]; then
         program=$(_penumbra_program_index "$options")
         if [ "$COMP_CWORD" -ge "$program" ]; then
             if declare -F _command_offset >/dev/null; then

@@ -15,6 +15,7 @@ bool set_table_make(struct set_table *t, uint32_t entries, uint32_t ways)
     *t = (struct set_table){.ways = ways, .sets = entries / ways};
     if (!entries)
         return true;
+    t->mask = t->sets & (t->sets - 1) ? 0 : t->sets - 1;
     t->tags = calloc(entries, sizeof *t->tags);
     t->used = calloc(entries, sizeof *t->used);
     return t->tags && t->used;
@@ -29,12 +30,17 @@ void set_table_free(struct set_table *t)
 uint32_t set_table_find(struct set_table *t, uint64_t tag, bool insert, bool *hit,
                         uint64_t *evicted)
 {
-    uint32_t first = (uint32_t)(tag % t->sets) * t->ways, oldest = first;
     *hit = true;
+    if (t->tags[t->recent] == tag + 1) {
+        t->used[t->recent] = ++t->clock;
+        return t->recent;
+    }
+    uint32_t set = (uint32_t)(t->mask ? tag & t->mask : tag % t->sets);
+    uint32_t first = set * t->ways, oldest = first;
     for (uint32_t i = first; i < first + t->ways; i++) {
         if (t->tags[i] == tag + 1) {
             t->used[i] = ++t->clock;
-            return i;
+            return t->recent = i;
         }
         if (t->used[i] < t->used[oldest])
             oldest = i;

@@ -16,7 +16,7 @@
 #include "sigsafe/tools.h"
 #include "x86/operands.h"
 
-enum { INSNS_FIRST = 1 << 12, UNKNOWN_MOST = 48, CODE = 15 };
+enum { INSNS_FIRST = 1 << 12, UNKNOWN_MOST = 48, CODE = 15, FOUND = 1 << 13 };
 
 static const struct penumbra_kind kinds[] = {
     {"cycles", PENUMBRA_SHOW_DECIMAL, PENUMBRA_ROLE_OTHER, NULL}};
@@ -43,6 +43,11 @@ struct core {
 static struct {
     struct known **table;   /* open addressing, by process and pc */
     uint32_t capacity, count;
+    /* By where the host keeps the code, which it does as long as it runs. */
+    struct {
+        const uint8_t *code;
+        struct known *known;
+    } found[FOUND];
     struct core *cores;
     struct core *recent;
     struct {
@@ -144,7 +149,7 @@ static struct known *crack_anew(struct penumbra_host *host, const struct penumbr
     return k;
 }
 
-static struct known *find(struct penumbra_host *host, const struct penumbra_tuple *t)
+static struct known *find_slowly(struct penumbra_host *host, const struct penumbra_tuple *t)
 {
     if (all.count >= all.capacity / 2 && !grow())
         return NULL;
@@ -159,6 +164,16 @@ static struct known *find(struct penumbra_host *host, const struct penumbra_tupl
     k->older = all.table[at];
     all.table[at] = k;
     return k;
+}
+
+static struct known *find(struct penumbra_host *host, const struct penumbra_tuple *t)
+{
+    uint32_t at = (uint32_t)((uintptr_t)t->code / sizeof(struct host_insn)) % FOUND;
+    if (all.found[at].code != t->code) {
+        all.found[at].code = t->code;
+        all.found[at].known = find_slowly(host, t);
+    }
+    return all.found[at].known;
 }
 
 /* ---- execution ---- */

@@ -1,0 +1,100 @@
+"""usage: test_simulate.py TEST: programs on a modelled processor."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.environ["HARNESS"])
+from harness import PENUMBRA, expect, main, run  # noqa: E402
+
+LINES = "".join(f"{n * 7919 % 1009} line {n}\n" for n in range(600))
+PROGRAMS = [
+    ["sort", "-n"], ["gzip", "-c"], ["awk", "{ s += $1 * 1.5 } END { print s / 3 }"],
+    ["sed", "s/line/row/"], ["perl", "-e", "print sqrt(2) ** 3"],
+    ["sh", "-c", "echo a | cat; exit 3"],
+]
+
+
+def simulated(program, options=(), machine="zen4", text=LINES):
+    """The profile's JSON, and what became of the program."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "p.pnb")
+        ended = subprocess.run(
+            [PENUMBRA, "simulate", "-q", "-m", machine, "-o", file, *options, "--", *program],
+            input=text.encode(), capture_output=True, check=False)
+        report = json.loads(run([PENUMBRA, "report", "--json", file]).stdout)
+    return report, ended
+
+
+def check(of):
+    """Parts are the whole."""
+    whole = of["cycles"]
+    expect(abs(sum(of["stack"].values()) - whole) < 1e-6 * whole + 1, f"{of}")
+    for key in ("instructions", "cycles"):
+        parts = sum(f[key] for f in of["functions"])
+        expect(abs(parts - of[key]) < 1e-6 * of[key] + 1, f"{key}: {parts} of {of[key]}")
+    expect(0.1 < of["cpi"] < 100, f"CPI {of['cpi']}")
+
+
+def programs():
+    for program in PROGRAMS:
+        native = subprocess.run(program, input=LINES.encode(), capture_output=True, check=False)
+        report, ended = simulated(program)
+        expect((ended.stdout, ended.returncode) == (native.stdout, native.returncode),
+               f"{program}: {ended.stderr.decode()}")
+        of = report["simulated"]
+        expect(of["instructions"] > 50_000 and of["machine"] == "zen4", f"{of}")
+        expect(not of["unknown"], f"{program}: {of['unknown']}")
+        check(of)
+
+
+def counts():
+    """As many instructions as are executed, and twice the same cycles."""
+    program = ["gzip", "-c"]
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "p.pnb")
+        run([PENUMBRA, "record", "-q", "--exact", "--tool", "count", "-o", file, "--", *program],
+            input=LINES.encode())
+        exact = json.loads(run([PENUMBRA, "report", "--json", file]).stdout)
+    executed = exact["instructions"]
+    first, again = (simulated(program)[0]["simulated"] for _ in range(2))
+    expect(first["instructions"] == executed,
+           f"{first['instructions']} of {executed}")
+    expect(first["cycles"] == again["cycles"] and first["stack"] == again["stack"],
+           f"{first['cycles']} and {again['cycles']}")
+
+
+def machines():
+    """A machine with more of something is faster, and says what it waits for."""
+    program = ["gzip", "-c"]
+    zen = simulated(program)[0]["simulated"]
+    perfect = simulated(program, ["--set", "branch_predictor=perfect"])[0]["simulated"]
+    old = simulated(program, machine="hps2005")[0]["simulated"]
+    slow = simulated(program, ["--set", "l1d_latency=13"])[0]["simulated"]
+    expect(perfect["cycles"] < zen["cycles"] < old["cycles"],
+           f"{perfect['cycles']} {zen['cycles']} {old['cycles']}")
+    expect(perfect["machine"] == "zen4 branch_predictor=perfect", perfect["machine"])
+    expect(perfect["stack"].get("branch", 0) < zen["stack"]["branch"] / 2, f"{perfect['stack']}")
+    expect(slow["stack"]["l1"] > 2 * zen["stack"]["l1"], f"{slow['stack']}")
+
+
+def wrong():
+    cases = {("-m", "no-such-machine"): (127, "no-such-machine"),
+             ("-m", "zen4", "--set", "rob_sise=3"): (2, "did you mean rob_size?"),
+             ("-m", "zen4", "--set", "l1d_size=100"): (2, "l1d_size"),
+             (): (2, "--machine")}
+    for options, (status, message) in cases.items():
+        ended = subprocess.run([PENUMBRA, "simulate", *options, "--", "true"], capture_output=True,
+                               check=False)
+        expect(ended.returncode == status and message in ended.stderr.decode(),
+               f"{options}: {ended}")
+    keys = run([PENUMBRA, "simulate", "--list-keys"]).stdout.decode()
+    expect("rob_size" in keys and "mispredict_penalty" in keys, keys)
+    ended = subprocess.run([PENUMBRA, "record", "--exact", "--tool", "simulate", "--", "true"],
+                           capture_output=True, check=False)
+    expect(ended.returncode == 2 and "penumbra simulate" in ended.stderr.decode(), f"{ended}")
+
+
+if __name__ == "__main__":
+    main({"counts": counts, "machines": machines, "programs": programs, "wrong": wrong})
