@@ -1,5 +1,5 @@
-/* `penumbra record`: parses its options. record_run, of other commands too, makes the recording (collector/recording.h), and says what
- * that tells:
+/* `penumbra record`: parses its options. record_run, of other commands too, makes the recording
+ * (collector/recording.h), and says what that tells:
  *
  *     recording ── note, warning, finished ──> lines on standard error
  *         │  ^ ── live, progress ────────────> the terminal

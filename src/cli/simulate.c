@@ -68,8 +68,8 @@ static const struct option_row rows[] = {
 static const struct options options = {
     .command = "simulate",
     .usage = "Usage: penumbra simulate --machine FILE [OPTIONS] [--] PROGRAM [ARGUMENTS]\n\n"
-             "Runs PROGRAM under the engine, feeds an out-of-order processor model with all that it "
-             "executes,\n"
+             "Runs PROGRAM under the engine, feeds an out-of-order processor model with all that "
+             "it executes,\n"
              "and prints the cycles that it takes there, by their cause, in all and by "
              "function.\n\n"
              "Options:\n",

@@ -42,7 +42,7 @@ enum prediction {
     MISPREDICTED,
 };
 
-/* The branch at pc went to `next`; `behind` is the instruction behind it. What it did is learned. */
+/* The branch at pc went to `next`; `behind` is the instruction after it. What it did is learned. */
 enum prediction predictor_judge(struct predictor *p, enum uop_transfer transfer, uint64_t pc,
                                 uint64_t behind, uint64_t next);
 

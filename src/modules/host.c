@@ -3,7 +3,6 @@
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -11,7 +10,7 @@
 
 #include "modules/host_internal.h"
 
-enum { FACTS_MOST = 64, TEXT_SIZE = 256, NAMES_MOST = 4096, ARENA_SIZE = 1 << 16 };
+enum { FACTS_MOST = 64, TEXT_SIZE = 256, NAMES_MOST = 4096 };
 /* Rings that are a quarter full ring the bell. Each look besides makes the program's caches and one
  * of its processors ours for a moment; with redact it is not to come too late to see where a
  * process has its memory. */
@@ -44,56 +43,6 @@ bool host_check_module(const struct penumbra_module *module, const char *name, s
                            name, i);
     }
     return true;
-}
-
-/* ---- memory ---- */
-
-void host_allow(struct penumbra_host *host, const void *at, size_t size)
-{
-    uintptr_t from = (uintptr_t)at & ~(uintptr_t)(SPOOL_PAGE - 1);
-    uintptr_t to = ((uintptr_t)at + size + SPOOL_PAGE - 1) & ~(uintptr_t)(SPOOL_PAGE - 1);
-    if (host->protected)
-        mprotect((void *)from, to - from, PROT_READ | PROT_WRITE);
-}
-
-void host_protect(struct penumbra_host *host)
-{
-    const struct spool *s = host->spool;
-    mprotect(s->base, s->mapped, PROT_READ);
-    host->protected = true;
-    host_allow(host, s->base, SPOOL_HEADER_SIZE);
-    host_allow(host, host->values, sizeof *host->values);
-    host_allow(host, host->arena, host->arena_left);
-}
-
-/* In pages that nobody else's records are in. */
-void *host_alloc(struct penumbra_host *host, size_t size)
-{
-    size_t wanted = (size + SPOOL_UNIT - 1) / SPOOL_UNIT * SPOOL_UNIT;
-    if (wanted > host->arena_left) {
-        size_t more = wanted > ARENA_SIZE ? wanted : ARENA_SIZE;
-        uint8_t *arena = spool_alloc_pages_as(host->spool, more);
-        if (!arena)
-            return NULL;
-        host_allow(host, arena, more);
-        host->arena = arena;
-        host->arena_left = more;
-    }
-    void *at = host->arena;
-    host->arena += wanted;
-    host->arena_left -= wanted;
-    return at;
-}
-
-spool_ref host_string(struct penumbra_host *host, const char *text)
-{
-    size_t length = strlen(text);
-    struct spool_string *s = host_alloc(host, sizeof *s + length);
-    if (!s)
-        return 0;
-    s->length = (uint32_t)length;
-    memcpy(s->bytes, text, length);
-    return spool_ref_of(host->spool, s);
 }
 
 /* ---- what it says of itself, and what it wants ---- */

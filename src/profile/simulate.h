@@ -51,7 +51,7 @@ struct profile_cost {
 struct profile_simulated {
     struct profile_cost *list; /* by (image + 2, process, offset) */
     uint32_t count, capacity;
-    char *machine;             /* its name; of several, with commas between; NULL: not known */
+    char *machine;             /* its name, or "several machines"; NULL: not known */
 };
 
 struct profile_simulated *profile_simulated_new(void);

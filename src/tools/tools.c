@@ -14,7 +14,8 @@ static const struct tool *const tools[TOOL_KIND_COUNT] = { TOOLS_OF_ENGINE(OF_EN
 
 #define ONE(id, name, ...) +1
 _Static_assert((unsigned)TOOL_KIND_COUNT <= (unsigned)TOOL_KINDS_MOST, "each has its own state");
-_Static_assert((0u TOOLS_OF_ENGINE(ONE) TOOLS_MODULE(ONE) TOOLS_MODEL(ONE)) <= (unsigned)TOOL_SET_MOST,
+_Static_assert((0u TOOLS_OF_ENGINE(ONE) TOOLS_MODULE(ONE) TOOLS_MODEL(ONE)) <=
+                   (unsigned)TOOL_SET_MOST,
                "a set may have them all");
 #undef ONE
 

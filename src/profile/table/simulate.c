@@ -1,7 +1,6 @@
 /* What a processor model has found: from the spool, in a profile, in its file. */
 #include "profile/simulate.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +9,6 @@
 #include "profile/kind/kind.h"
 #include "profile/table/table.h"
 #include "sigsafe/tools.h"
-
-enum { MACHINE_NAMES_MOST = 1024 };
 
 struct profile_simulated *profile_simulated_new(void)
 {
@@ -51,19 +48,17 @@ void profile_cost_sum(struct profile_cost *to, const struct profile_cost *from)
         to->cost.events[i] = add_saturated(to->cost.events[i], from->cost.events[i]);
 }
 
-/* One more machine, unless it is among them. */
+/* NULL: not known. */
 static bool add_machine(struct profile_simulated *s, const char *name)
 {
-    char all[MACHINE_NAMES_MOST];
-    if (!name || (s->machine && strstr(s->machine, name)))
+    if (!name || (s->machine && !strcmp(s->machine, name)))
         return true;
-    snprintf(all, sizeof all, "%s%s%s", s->machine ? s->machine : "", s->machine ? ", " : "", name);
-    char *copy = strdup(all);
-    if (!copy)
-        return false;
-    free(s->machine);
-    s->machine = copy;
-    return true;
+    char *copy = strdup(s->machine ? "several machines" : name);
+    if (copy) {
+        free(s->machine);
+        s->machine = copy;
+    }
+    return copy;
 }
 
 static void free_table(void *table)

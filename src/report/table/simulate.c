@@ -104,7 +104,8 @@ static double cpi_of(const struct profile_cost *c)
 
 /* ---- text ---- */
 
-static void write_total(FILE *out, const struct profile_simulated *s, const struct profile_cost *all)
+static void write_total(FILE *out, const struct profile_simulated *s,
+                        const struct profile_cost *all)
 {
     char instructions[TEXT_NUMBER_SIZE], cycles[TEXT_NUMBER_SIZE];
     double cpi = cpi_of(all);

@@ -124,7 +124,8 @@ static void registers_are_followed(void **state)
     const struct uop *u = &out.uops[0];
     assert_true(has(u->sources, u->source_count, 0) && has(u->sources, u->source_count, 3) &&
                 has(u->sources, u->source_count, UOP_CARRY));
-    assert_true(has(u->results, u->result_count, 0) && has(u->results, u->result_count, UOP_CARRY) &&
+    assert_true(has(u->results, u->result_count, 0) &&
+                has(u->results, u->result_count, UOP_CARRY) &&
                 has(u->results, u->result_count, UOP_FLAGS));
     assert_true(crack((const uint8_t *)"\x88\xd8", 2, 32, &out)); /* mov %bl, %al */
     u = &out.uops[0];
