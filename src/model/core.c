@@ -45,7 +45,8 @@ struct model_core *model_core_new(const struct machine *m)
     core->late = COST_FRONT_END;
     core->part = COST_CYCLE / m->retire_width;
     count_popularity(core);
-    if (make_tables(core) & memory_make(&core->memory, m) & predictor_make(&core->predictor, m))
+    if (make_tables(core) && memory_make(&core->memory, m) &&
+        predictor_make(&core->predictor, m))
         return core;
     model_core_free(core);
     return NULL;

@@ -116,13 +116,12 @@ bool memory_make(struct model_memory *mem, const struct machine *m)
 {
     *mem = (struct model_memory){.m = m};
     /* Code misses have as many entries as data. */
-    bool ok = make_cache(&mem->l1i, LEVEL_L1, m->l1i_size, m->l1i_ways, 0, m->l1d_mshr_size) &
-              make_cache(&mem->l1d, LEVEL_L1, m->l1d_size, m->l1d_ways, m->l1d_latency,
-                         m->l1d_mshr_size) &
-              make_cache(&mem->l2, LEVEL_L2, m->l2_size, m->l2_ways, m->l2_latency,
-                         m->l2_mshr_size) &
-              make_cache(&mem->l3, LEVEL_L3, m->l3_size, m->l3_ways, m->l3_latency,
-                         m->l3_mshr_size);
+    bool ok =
+        make_cache(&mem->l1i, LEVEL_L1, m->l1i_size, m->l1i_ways, 0, m->l1d_mshr_size) &&
+        make_cache(&mem->l1d, LEVEL_L1, m->l1d_size, m->l1d_ways, m->l1d_latency,
+                   m->l1d_mshr_size) &&
+        make_cache(&mem->l2, LEVEL_L2, m->l2_size, m->l2_ways, m->l2_latency, m->l2_mshr_size) &&
+        make_cache(&mem->l3, LEVEL_L3, m->l3_size, m->l3_ways, m->l3_latency, m->l3_mshr_size);
     struct cache *third = m->l3_size ? &mem->l3 : NULL, *second = m->l2_size ? &mem->l2 : third;
     mem->l1i.below = mem->l1d.below = second;
     mem->l2.below = third;
@@ -131,10 +130,10 @@ bool memory_make(struct model_memory *mem, const struct machine *m)
     mem->l2.prefetcher = m->l2_prefetcher;
     mem->l2.degree = m->l2_prefetch_degree;
 
-    ok &= booking_make(&mem->transfers, TRANSFER_BOOKING, m->memory_interval, 1);
-    ok &= set_table_make(&mem->itlb, m->itlb_size, m->itlb_ways) &
-          set_table_make(&mem->dtlb, m->dtlb_size, m->dtlb_ways) &
-          set_table_make(&mem->stlb, m->stlb_size, m->stlb_ways);
+    ok = ok && booking_make(&mem->transfers, TRANSFER_BOOKING, m->memory_interval, 1) &&
+         set_table_make(&mem->itlb, m->itlb_size, m->itlb_ways) &&
+         set_table_make(&mem->dtlb, m->dtlb_size, m->dtlb_ways) &&
+         set_table_make(&mem->stlb, m->stlb_size, m->stlb_ways);
     mem->strides = calloc(STRIDES, sizeof *mem->strides);
     mem->pages.from = calloc(PAGES_FIRST, sizeof *mem->pages.from);
     mem->pages.to = calloc(PAGES_FIRST, sizeof *mem->pages.to);
