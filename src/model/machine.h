@@ -99,11 +99,11 @@ enum machine_kind { MACHINE_COUNT, MACHINE_BYTES, MACHINE_POWER, MACHINE_WORD, M
 
 struct machine_key {
     char name[32];
-    enum machine_kind kind;
+    const char *what;
     size_t field; /* offset */
     double least, most;
+    enum machine_kind kind;
     bool optional;
-    const char *what;
 };
 
 /* All keys, in the order of documents; NULL after the last. */

@@ -31,6 +31,7 @@ uint32_t set_table_find(struct set_table *t, uint64_t tag, bool insert, bool *hi
                         uint64_t *evicted)
 {
     *hit = true;
+    *evicted = 0;
     if (t->tags[t->recent] == tag + 1) {
         t->used[t->recent] = ++t->clock;
         return t->recent;
