@@ -32,16 +32,17 @@ uint32_t set_table_find(struct set_table *t, uint64_t tag, bool insert, bool *hi
 {
     *hit = true;
     *evicted = 0;
-    if (t->tags[t->recent] == tag + 1) {
-        t->used[t->recent] = ++t->clock;
-        return t->recent;
+    uint32_t *recent = &t->recent[tag % (sizeof t->recent / sizeof *t->recent)];
+    if (t->tags[*recent] == tag + 1) {
+        t->used[*recent] = ++t->clock;
+        return *recent;
     }
     uint32_t set = (uint32_t)(t->mask ? tag & t->mask : tag % t->sets);
     uint32_t first = set * t->ways, oldest = first;
     for (uint32_t i = first; i < first + t->ways; i++) {
         if (t->tags[i] == tag + 1) {
             t->used[i] = ++t->clock;
-            return t->recent = i;
+            return *recent = i;
         }
         if (t->used[i] < t->used[oldest])
             oldest = i;

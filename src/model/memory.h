@@ -28,8 +28,8 @@ struct set_table {
     uint64_t *tags;  /* + 1; 0: empty */
     uint32_t *used;
     uint32_t sets, ways, clock;
-    uint32_t mask;   /* sets - 1 where that is a mask; else 0 */
-    uint32_t recent; /* the entry that was found last */
+    uint32_t mask;       /* sets - 1 where that is a mask; else 0 */
+    uint32_t recent[64]; /* by the low bits of the tag: the entry that was found last */
 };
 
 bool set_table_make(struct set_table *t, uint32_t entries, uint32_t ways);

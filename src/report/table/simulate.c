@@ -31,8 +31,10 @@ static const struct {
 
 /* ---- functions ---- */
 
+/* A function, or a line of one. */
 struct function {
     const char *name;
+    uint32_t line;         /* 0: all of it, or not known */
     uint32_t image, first; /* an instruction of it */
     struct profile_cost sum;
 };
@@ -49,7 +51,14 @@ static int compare_functions(const void *a, const void *b)
     if (x->image != y->image)
         return x->image < y->image ? -1 : 1;
     int names = strcmp(x->name, y->name);
-    return names ? names : x->first < y->first ? -1 : x->first > y->first;
+    if (names || x->line != y->line)
+        return names ? names : x->line < y->line ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static bool is_same(const struct function *a, const struct function *b)
+{
+    return a->image == b->image && a->line == b->line && !strcmp(a->name, b->name);
 }
 
 static struct symbol_location location(const struct view *v, const struct profile_cost *c)
@@ -57,22 +66,25 @@ static struct symbol_location location(const struct view *v, const struct profil
     return symbols_find(v->symbols, &v->profile->processes[c->process], c->image, c->offset);
 }
 
-/* One entry for each function, to free(); an empty list without memory. */
-static struct functions functions_make(const struct view *v, const struct profile_simulated *s)
+/* One entry for each function, or for each line where the innermost function has lines, to free();
+ * an empty list without memory. */
+static struct functions functions_make(const struct view *v, const struct profile_simulated *s,
+                                       bool lines)
 {
     struct functions f = {.list = calloc((size_t)s->count + 1, sizeof *f.list)};
     uint32_t kept = 0;
     for (uint32_t i = 0; f.list && i < s->count; i++) {
         struct symbol_location where = location(v, &s->list[i]);
-        const char *name = where.frames[where.count - 1].function;
-        f.list[i] = (struct function){name ? name : "?", s->list[i].image, i, s->list[i]};
+        const struct symbol_frame *frame = &where.frames[lines ? 0 : where.count - 1];
+        f.list[i] = (struct function){frame->function ? frame->function : "?",
+                                      lines ? frame->line : 0, s->list[i].image, i, s->list[i]};
         profile_cost_sum(&f.all, &s->list[i]);
     }
     if (f.list)
         qsort(f.list, s->count, sizeof *f.list, compare_functions);
     for (uint32_t i = 0; f.list && i < s->count; i++) {
         struct function *last = kept ? &f.list[kept - 1] : NULL;
-        if (last && last->image == f.list[i].image && !strcmp(last->name, f.list[i].name))
+        if (last && is_same(last, &f.list[i]))
             profile_cost_sum(&last->sum, &f.list[i].sum);
         else
             f.list[kept++] = f.list[i];
@@ -172,6 +184,8 @@ static void write_function(FILE *out, const struct view *v, const struct report_
             text_count(cycles, cost_parts(&f->sum.cost) / COST_CYCLE), WIDTH,
             text_count(count, f->sum.count), cpi_of(&f->sum));
     size_t used = text_function(out, style, f->name, FUNCTION);
+    if (f->line)
+        used += (size_t)fprintf(out, ":%" PRIu32, f->line);
     fprintf(out, "%*s  ", (int)(used < FUNCTION ? FUNCTION - used : 0), "");
     text_name(out, symbols_place_name(v->symbols, f->image, f->sum.offset), 0);
     fputs("  ", out);
@@ -185,8 +199,9 @@ static void write_functions(FILE *out, const struct view *v, const struct report
     uint32_t rows = 0, limit = style->limit && style->limit < ROWS ? style->limit : ROWS;
     uint64_t parts = cost_parts(&f->all.cost);
     text_colour(out, style, TEXT_DIM);
-    fprintf(out, "%8s  %*s  %*s  %7s  function, image, and what most of its cycles are for\n",
-            "share", WIDTH, "cycles", WIDTH, "instructions", "CPI");
+    fprintf(out, "%8s  %*s  %*s  %7s  %s, image, and what most of its cycles are for\n",
+            "share", WIDTH, "cycles", WIDTH, "instructions", "CPI",
+            style->lines ? "line" : "function");
     text_colour(out, style, TEXT_PLAIN);
     for (; rows < f->count && rows < limit; rows++) {
         double share = text_share(order[rows].value, parts);
@@ -227,7 +242,7 @@ static bool text(FILE *out, const struct view *v, const void *table,
                  const struct report_style *style, struct err *e)
 {
     const struct profile_simulated *s = table;
-    struct functions f = functions_make(v, s);
+    struct functions f = functions_make(v, s, style->lines);
     struct ranked *order = f.list ? order_make(&f) : NULL;
     if (order) {
         write_total(out, s, &f.all);
@@ -278,7 +293,7 @@ static void json(struct json *j, const struct view *v, const void *table, uint32
 {
     static const struct profile_simulated none;
     const struct profile_simulated *s = table ? table : &none;
-    struct functions f = functions_make(v, s);
+    struct functions f = functions_make(v, s, false);
     struct ranked *order = f.list ? order_make(&f) : NULL;
     j->out->failed |= !order;
     json_key(j, "simulated");

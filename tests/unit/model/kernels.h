@@ -3,6 +3,7 @@
 #define PENUMBRA_TESTS_MODEL_KERNELS_H
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +96,8 @@ static double kernel_run(struct kernel *k, unsigned rounds)
 #define assert_near(cycles, right) assert_near_at(cycles, right, __LINE__)
 static void assert_near_at(double cycles, double right, int line)
 {
+    if (getenv("PENUMBRA_KERNELS")) /* docs/results/simulate.md */
+        printf("%10.3f  %10.3f  %+6.2f%%\n", right, cycles, 100 * (cycles - right) / right);
     if (cycles < right * 0.98 || cycles > right * 1.02)
         fail_msg("line %d: %.3f cycles instead of %.3f", line, cycles, right);
 }

@@ -30,7 +30,9 @@ static void describe(const struct uop_insn *insn, char *out, size_t size)
 }
 
 static const struct {
-    const char *name, *code, *uops;
+    const char *name;
+    char code[16];
+    const char *uops;
     unsigned flags, transfer;
 } insns[] = {
     {"add %rbx, %rax", "\x48\x01\xd8", "alu", INSN_FUSES, 0},
@@ -149,12 +151,50 @@ static void what_has_no_row_says_so(void **state)
     assert_false(crack((const uint8_t *)"\x06", 1, 32, &out));
 }
 
+/* Whatever the bytes are: what comes out can be executed by the model. */
+static void any_bytes_become_what_the_model_takes(void **state)
+{
+    (void)state;
+    static const uint32_t widths[] = {8, 16, 32, 64};
+    uint64_t chance = 1;
+    unsigned taken = 0;
+    for (unsigned i = 0; i < 60000; i++) {
+        uint8_t code[16];
+        struct uop_insn out;
+        for (unsigned k = 0; k < sizeof code; k++) {
+            chance = chance * 6364136223846793005u + 1442695040888963407u;
+            code[k] = (uint8_t)(chance >> 56);
+        }
+        if (i % 3 == 0) /* wide ones are rare otherwise */
+            memcpy(code, (i & 1) ? "\x62\xf1\x6d\x48" : "\xc5\xed\xfe\xc1", i & 1 ? 4 : 2);
+        if (!crack(code, sizeof code, widths[i % 4], &out))
+            continue;
+        taken++;
+        assert_in_range(out.count, 1, UOPS_MOST);
+        for (unsigned k = 0; k < out.count; k++) {
+            const struct uop *u = &out.uops[k];
+            assert_true(u->class <= UOP_NONE && u->source_count <= UOP_SOURCES &&
+                        u->result_count <= UOP_RESULTS && u->operand < INSN_OPERANDS);
+            for (unsigned r = 0; r < u->source_count; r++)
+                assert_true(u->sources[r] < UOP_REGISTERS);
+            for (unsigned r = 0; r < u->result_count; r++)
+                assert_true(u->results[r] < UOP_REGISTERS);
+            bool memory = u->class == UOP_LOAD || u->class == UOP_STORE_ADDRESS;
+            assert_true(!memory || (u->size && u->offset + u->size <= 64));
+            assert_true(u->class != UOP_STORE_ADDRESS ||
+                        (k + 1 < out.count && u[1].class == UOP_STORE_DATA));
+        }
+    }
+    assert_true(taken > 20000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(instructions_become_what_they_are),
         cmocka_unit_test(registers_are_followed),
         cmocka_unit_test(what_has_no_row_says_so),
+        cmocka_unit_test(any_bytes_become_what_the_model_takes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
