@@ -55,7 +55,7 @@ static struct {
         uint64_t count;
     } unknown[UNKNOWN_MOST];
     unsigned unknown_count;
-    bool out_of_memory;
+    bool incomplete; /* there was no memory for some core or row */
 } all;
 
 /* ---- rows ---- */
@@ -146,6 +146,7 @@ static struct known *crack_anew(struct penumbra_host *host, const struct penumbr
         k->insn = (struct uop_insn){.length = t->length, .count = 1, .flags = INSN_UNKNOWN,
                                     .uops = {{.class = UOP_COMPLEX}}};
     k->row = make_row(host, t->pc);
+    all.incomplete |= !k->row;
     return k;
 }
 
@@ -200,7 +201,7 @@ static struct core *core_of(const struct penumbra_host *host, const struct penum
 /* The last instruction of the core, as the one at `next` follows it; 0: none does. */
 static void execute_last(struct core *c, uint64_t next, const struct known *follower)
 {
-    struct model_cost lost;
+    static struct model_cost lost;
     struct known *k = c->last;
     if (!k)
         return;
@@ -241,7 +242,7 @@ static void sequence(struct penumbra_host *host, const struct penumbra_sequence 
         c->last = k;
     }
     if (!c)
-        all.out_of_memory = true;
+        all.incomplete = true;
 }
 
 /* Of string instructions their registers, too. */
@@ -262,6 +263,8 @@ static void end(struct penumbra_host *host)
         snprintf(name, sizeof name, SIMULATED_UNKNOWN "%s", all.unknown[i].name);
         penumbra_fact(host, name, all.unknown[i].count);
     }
+    if (all.incomplete)
+        fputs("penumbra: there was no memory to simulate all that was executed\n", stderr);
 }
 
 static int begin(struct penumbra_host *host)

@@ -258,16 +258,22 @@ static bool text(FILE *out, const struct view *v, const void *table,
 
 /* ---- JSON ---- */
 
+/* Rounded: JSON's doubles have too few digits for long runs. */
+static uint64_t whole_cycles(uint64_t parts)
+{
+    return parts / COST_CYCLE + (parts % COST_CYCLE >= COST_CYCLE / 2);
+}
+
 static void json_cost(struct json *j, const struct profile_cost *c)
 {
     json_key_u64(j, "instructions", c->count);
-    json_key_double(j, "cycles", cost_cycles(cost_parts(&c->cost)));
+    json_key_u64(j, "cycles", whole_cycles(cost_parts(&c->cost)));
     json_key_double(j, "cpi", cpi_of(c));
     json_key(j, "stack");
     json_open(j, '{');
     for (unsigned i = 0; i < COST_CAUSE_COUNT; i++)
         if (c->cost.parts[i])
-            json_key_double(j, causes[i].name, cost_cycles(c->cost.parts[i]));
+            json_key_u64(j, causes[i].name, whole_cycles(c->cost.parts[i]));
     json_close(j, '}');
     json_key(j, "events");
     json_open(j, '{');
