@@ -23,6 +23,7 @@
     bench/run.py account [--rounds 3]          what profiles say that they cost, beside what they do
     bench/run.py delivery [--rounds 3]         where each microsecond of a sample goes
     bench/run.py waste                         stores in vain and loads of what was loaded, in the suite
+    bench/run.py productions                   what productions cost, and how near their profiles come
     bench/run.py diff [--rounds 24]            what penumbra diff calls a change where there is none, and where there is
     bench/run.py tables                        write docs/results/ from what was measured
     bench/run.py [all]                         all of these
@@ -56,6 +57,7 @@ import latency  # noqa: E402
 import overhead  # noqa: E402
 import pairs  # noqa: E402
 import prepare  # noqa: E402
+import productions  # noqa: E402
 import profilers  # noqa: E402
 import references  # noqa: E402
 import servers  # noqa: E402
@@ -136,7 +138,7 @@ def say(text):
 TABLES = [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run, values_tables.run,
           values_accuracy_tables.run, shadows_tables.run, engine.tables_run, bursts.tables_run,
           code_cache.tables_run, startup.tables_run, servers_tables.run, threads.tables_run, stated.tables_run, delivery.tables_run,
-          waste.tables_run, diff.tables_run]
+          waste.tables_run, productions.tables_run, diff.tables_run]
 COMMANDS = {
     "prepare": [prepare.run],
     "overhead": [overhead.run],
@@ -160,6 +162,7 @@ COMMANDS = {
     "account": [stated.run],
     "delivery": [delivery.run],
     "waste": [waste.run],
+    "productions": [productions.run],
     "diff": [diff.run],
 }
 COMMANDS["all"] = [step for steps in COMMANDS.values() for step in steps] + TABLES

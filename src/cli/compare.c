@@ -9,7 +9,7 @@
 #include "collector/open_profile.h"
 #include "profile/events.h"
 #include "profile/paths.h"
-#include "report/compare.h"
+#include "report/compare_productions.h"
 #include "report/from_edges.h"
 
 struct arguments {
@@ -31,8 +31,9 @@ static const struct option_row rows[] = {
              "paths of "
              "record --tool paths), instruction (of sampled values), result (instructions whose "
              "results "
-             "PERFECT has), callsite or field (of record --carrier compiled); default: the finest "
-             "of instruction, acyclic, callsite, field, edge, block, path that both have",
+             "PERFECT has), callsite or field (of record --carrier compiled), pair, method, count "
+             "or stream (of record --production); default: the finest of instruction, acyclic, "
+             "callsite, field, pair, method, count, stream, edge, block, path that both have",
      .word = by_word, FIELD(struct arguments, by), GIVEN(struct arguments, by_given),
      .number.what = "kind of comparison"},
     {0, "metric", "NAME", .help = "compare by another metric than the first of both",
@@ -87,6 +88,9 @@ static enum compare_by finest(const struct profile *a, const struct profile *b)
         return COMPARE_ACYCLIC;
     if (has_events(a, TABLE_FIELDS) && has_events(b, TABLE_FIELDS))
         return COMPARE_FIELD;
+    for (enum compare_by by = COMPARE_PAIR; by <= COMPARE_STREAM; by++)
+        if (compare_has_productions(a, by) && compare_has_productions(b, by))
+            return by;
     if (x && y && x->edge_count && y->edge_count)
         return COMPARE_EDGE;
     if (x && y && x->block_count && y->block_count)

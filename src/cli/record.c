@@ -6,6 +6,7 @@
  *         v  └── recording_stop, _send, ... ── signals (record_signals.h)
  *     the program's own end, as its parent would see it */
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -147,12 +148,32 @@ int record_run(const struct record_run *options)
     return pass_on(status, written);
 }
 
+/* With --check. The program need not be named. */
+static int check_productions(const struct record_options *o)
+{
+    struct err e = {0};
+    const struct record_productions *p = &o->recording.productions;
+    struct production_program *made = calloc(1, sizeof *made);
+    bool ok = made || err_set(&e, ERR_INTERNAL, "out of memory");
+    if (ok && !p->count)
+        ok = err_set(&e, ERR_USAGE, "--check is about productions: add --production FILE");
+    ok = ok && record_productions_read(p, NULL, made, &e);
+    if (ok)
+        production_print(stdout, made);
+    if (ok && (fflush(stdout) || ferror(stdout)))
+        ok = err_set(&e, ERR_OUTPUT, "cannot write standard output");
+    free(made);
+    return ok ? 0 : command_fail("record", &e);
+}
+
 int command_record(int argc, char **argv)
 {
     struct record_options options;
     int status;
     if (!record_options_take(&options, argc, argv, &status))
         return status;
+    if (options.check)
+        return check_productions(&options);
     return record_run(&(struct record_run){
         .command = "record", .recording = &options.recording, .quiet = options.quiet});
 }

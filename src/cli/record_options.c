@@ -73,6 +73,28 @@ static bool take_length(void *options, const char *value, struct err *e)
     return record_engine_length(&o->recording.engine, value, e);
 }
 
+/* Of samples, or of productions. */
+static bool take_frequency(void *options, const char *value, struct err *e)
+{
+    struct record_options *o = options;
+    double number;
+    if (strchr(value, '/')) {
+        o->recording.productions.frequency = value;
+        return true;
+    }
+    o->recording.events.frequency_given = true;
+    if (!number_parse(value, number_counts, 1, RECORDING_RATE_MOST, "the rate (-F)", &number, e))
+        return false;
+    o->recording.events.frequency = (uint64_t)(number + 0.5);
+    return true;
+}
+
+static bool take_production(void *options, const char *value, struct err *e)
+{
+    struct record_options *o = options;
+    return record_productions_add(&o->recording.productions, value, e);
+}
+
 static bool take_threads(void *options, const char *value, struct err *e)
 {
     static const uint32_t flags[] = {SHADOW_THREADS_AUTO, 0, SHADOW_THREADS};
@@ -136,12 +158,11 @@ static const struct option_row rows[] = {
      .word = event_word, .take = take_event},
     {'F', "frequency", "HZ",
      .help = "samples a second of a thread's time, 1 to 100000 (default 997; by default at most "
-             "2% of CPU time)",
+             "2% of CPU time); A/B: with --production, the share of events that bursts have "
+             "(default 1/1000)",
      .brief = "samples a second of a thread's time (default 997; by default at most 2% of CPU "
               "time)",
-     FIELD(struct record_options, recording.events.frequency),
-     GIVEN(struct record_options, recording.events.frequency_given),
-     NUMBER(number_counts, 1, RECORDING_RATE_MOST, .what = "the rate (-F)")},
+     .take = take_frequency},
     {'c', "period", "PERIOD",
      .help = "instead of -F: one sample every PERIOD events (suffixes k, M, G), or of time (ns, "
              "us, ms, s; bare numbers are ns); -e EVENT=PERIOD is the same, for one of several",
@@ -279,6 +300,21 @@ static const struct option_row rows[] = {
      .help = "with --exact: the CPU time that PROGRAM takes natively, for the report's slowdown",
      FIELD(struct record_options, recording.engine.native_ns),
      NUMBER(number_durations, 1, 1e18, .what = "the native CPU time (--baseline)")},
+    {0, "production", "FILE",
+     .help = "do at instructions what the productions of FILE say (docs/productions.md), in the "
+             "whole run: hot-methods, hot-call-pairs, hot-data-streams, all, or a file of your "
+             "own; several are merged",
+     .brief = "sample what the productions of FILE say: hot-methods, hot-call-pairs, ...",
+     .take = take_production},
+    {0, "burst", "N",
+     .help = "with --production: events of a burst (default 100)",
+     FIELD(struct record_options, recording.productions.burst),
+     NUMBER(number_counts, 1, (double)PRODUCTION_BURST_MOST,
+            .what = "the events of a burst (--burst)")},
+    {0, "check", NULL,
+     .help = "with --production: show the merged productions, or what is wrong in them, and record "
+             "nothing",
+     FIELD(struct record_options, check)},
     {0, "module", "FILE.so",
      .help = "observe and keep what this module asks for (penumbra/module.h); --tool values, "
              "latency and conflicts are built-in modules",

@@ -12,6 +12,7 @@
 struct record_options {
     struct recording_options recording;
     bool quiet;
+    bool check; /* of productions: show them, and record nothing */
 };
 
 /* Parses argv (argv[0] is the command's name). False: it has printed help, or what is wrong with

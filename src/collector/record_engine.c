@@ -145,6 +145,11 @@ static bool two_find(uint64_t tools, bool (*alike)(const struct tool_about *), c
     return found == 2;
 }
 
+static bool watches(const struct tool_about *t)
+{
+    return t->watches;
+}
+
 static bool is_module(const struct tool_about *t)
 {
     return t->module;
@@ -159,6 +164,11 @@ static bool has_values(const struct tool_about *t)
 static bool set_fits(const struct record_engine *r, struct err *e)
 {
     const char *two[2] = {NULL};
+    if (two_find(r->tools, watches, two))
+        return err_set(e, ERR_USAGE,
+                       "the tools %s and %s both choose in line what they look at, and code has "
+                       "one choice: record them one after the other",
+                       two[0], two[1]);
     if (two_find(r->tools, is_module, two))
         return err_set(e, ERR_USAGE,
                        "the tools %s and %s are two modules, and a recording has one: "

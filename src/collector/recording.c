@@ -270,7 +270,8 @@ static bool write_settings(struct recording *r, struct err *e)
     h->follow = r->options.follow;
     h->load_milli = r->load_milli;
     r->config.timeline &= r->tsc_hz != 0;
-    const struct settings all = {r->config, r->burst, r->shadow, r->value, r->inst};
+    const struct settings all = {r->config, r->burst,      r->shadow,
+                                 r->value,  r->inst,       r->production};
     if (!settings_put(&r->spool.spool, &all))
         return err_set(e, ERR_INTERNAL, "the spool has no room for what is to be recorded");
     r->spool.settings = h->settings;
@@ -283,6 +284,8 @@ static bool start(struct recording *r, struct err *e)
     struct record_live file;
     struct spool_header *h = spool_header(&r->spool.spool);
     if (!live_describe_self(&live, r->spool.path, e) || !start_module(r, e) ||
+        !record_productions_put(&r->options.productions, r->program.path, &r->spool,
+                                &r->production, e) ||
         !write_settings(r, e))
         return false;
     h->collector_pid = getpid();

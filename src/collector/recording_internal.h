@@ -40,6 +40,7 @@ struct recording {
     struct shadow_settings shadow;
     struct value_settings value;
     struct inst_settings inst;
+    struct production_settings_block production;
     uint32_t load_milli;
     uint64_t tsc_hz;
     struct buf notes; /* lines; NUL-terminated once recording_start has returned */

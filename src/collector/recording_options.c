@@ -102,6 +102,8 @@ static bool check_ranges(const struct recording_options *o, struct err *e)
     if (o->values.summary >= HOTLIST_KINDS)
         return err_set(e, ERR_USAGE, "there is no summary of values (--summary) %u",
                        (unsigned)o->values.summary);
+    if (o->productions.burst > PRODUCTION_BURST_MOST)
+        return err_set(e, ERR_USAGE, "a burst (--burst) has at most 2^32 events");
     return record_engine_range("--budget", o->budget_ppm, BUDGET_LEAST_PPM, BUDGET_MOST_PPM,
                                "millionths", e) &&
            record_engine_range("--every", o->values.every, 1, VALUES_EVERY_MOST, "triggers", e);
@@ -167,7 +169,8 @@ bool recording_options_settle(struct recording_options *o, struct err *e)
                            (o->engine.carrier == CARRIER_SHADOW && !o->engine.load_milli)))
         o->budget_ppm = BUDGET_FORKS_PPM;
     o->engine.budgeted = o->budget_ppm != 0;
-    return check_ranges(o, e) && record_values_settle(&o->values, &o->engine, e) &&
+    return check_ranges(o, e) && record_productions_settle(&o->productions, &o->engine, e) &&
+           record_values_settle(&o->values, &o->engine, e) &&
            record_engine_settle(&o->engine, o->pid, sampling_option(o), e) && settle_events(o, e) &&
            family_settle(o, e) && verify_settle(o, e);
 }

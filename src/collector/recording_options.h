@@ -12,6 +12,7 @@
 #include "collector/machine/machine.h"
 #include "collector/record_engine.h"
 #include "collector/record_events.h"
+#include "collector/record_productions.h"
 #include "collector/record_values.h"
 
 enum { RECORDING_RATE_MOST = 100000, RECORDING_DEPTH_MOST = 1000000 };
@@ -24,6 +25,7 @@ struct recording_options {
     uint32_t max_depth;   /* SPOOL_DEPTH_LEAST to RECORDING_DEPTH_MOST */
     struct record_engine engine;
     struct record_values values;
+    struct record_productions productions;
     bool follow;
     bool randomize;
     bool names;         /* keep them in the profile */

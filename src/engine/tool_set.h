@@ -16,7 +16,7 @@ struct engine_thread;
 struct tool; /* hook.h */
 
 enum {
-    TOOL_SET_MOST = 16,
+    TOOL_SET_MOST = 24,
     TOOL_KINDS_MOST = 64,
 };
 

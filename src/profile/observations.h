@@ -96,6 +96,7 @@ enum site_kind {
     SITE_PAIR,        /* an access, and the one that makes it vain */
     SITE_CALL,        /* of a call path */
     SITE_EVENT,       /* entities; a callee's code may be the second */
+    SITE_PRODUCTION,  /* of up to two values, those that are places; perhaps none */
 };
 
 /* A place of code in a record: to be renumbered, or named. */
@@ -106,7 +107,7 @@ struct site_place {
 
 struct profile_site {
     enum site_kind kind;
-    uint32_t count; /* of its places: 1 or 2 */
+    uint32_t count; /* of its places: 2 at most */
     struct site_place of[2];
 };
 

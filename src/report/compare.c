@@ -8,6 +8,7 @@
 #include "profile/events.h"
 #include "profile/paths.h"
 #include "report/calls.h"
+#include "report/compare_productions.h"
 #include "report/compare_values.h"
 #include "report/json.h"
 #include "report/path_ids.h"
@@ -39,7 +40,8 @@ const char *compare_by_name(unsigned by)
     static const char *const names[COMPARE_KINDS] = {"function", "path", "call", "block",
                                                      "edge", "acyclic", "instruction", "result",
                                                      "callsite", "field", "named", "allocation",
-                                                     "branch"};
+                                                     "branch", "pair", "method", "count",
+                                                     "stream"};
     return by < COMPARE_KINDS ? names[by] : NULL;
 }
 
@@ -388,6 +390,31 @@ static bool has_events(const struct view *v, enum compare_by by)
     return false;
 }
 
+static uint64_t production_image(const void *context, uint32_t image)
+{
+    const uint64_t *ids = context;
+    return image < PROFILE_IMAGE_PSEUDO ? ids[image] : image;
+}
+
+static void add_productions(struct items *items, const struct identities *ids,
+                            const struct view *v, unsigned side, enum compare_by by)
+{
+    const struct profile_productions *t = observed_table(v->profile, TABLE_PRODUCTIONS);
+    for (uint32_t group = 0; t && group < t->group_count; group++) {
+        uint32_t count;
+        if (!compare_group_fits(&t->groups[group], by))
+            continue;
+        struct production_row *rows = production_rows(v, t, group, &count);
+        items->failed |= !rows;
+        for (uint32_t i = 0; rows && i < count; i++) {
+            uint64_t id[2];
+            compare_production_id(t, group, &rows[i], production_image, ids->images[side], id);
+            add_item(items, (struct item){.a = id[0], .b = id[1]}, side, (double)rows[i].weight);
+        }
+        free(rows);
+    }
+}
+
 /* Keeps the entries that the perfect profile has. Returns the share of the sampled weight that the
  * others had. */
 static double keep_perfect(struct compare_entry *entries, size_t *count)
@@ -427,6 +454,10 @@ static bool collect(struct items *items, const struct identities *ids,
         case COMPARE_BRANCH:
         case COMPARE_CALLSITE:
         case COMPARE_FIELD: add_events(items, ids, views[side], side, by); break;
+        case COMPARE_PAIR:
+        case COMPARE_METHOD:
+        case COMPARE_COUNT:
+        case COMPARE_STREAM: add_productions(items, ids, views[side], side, by); break;
         default: add_functions(items, ids, views[side], side); break;
         }
     path_ids_fini(&paths);
@@ -510,6 +541,7 @@ static bool has_kind(const struct view *v, enum compare_by by)
            : by == COMPARE_CALLSITE || by == COMPARE_FIELD || by == COMPARE_ALLOCATION ||
                    by == COMPARE_BRANCH
                ? has_events(v, by)
+           : compare_is_production(by) ? compare_has_productions(v->profile, by)
                : v->samples > 0;
 }
 
@@ -526,6 +558,10 @@ static bool check_kind(const struct view *v, const char *which, enum compare_by 
         [COMPARE_NAMED] = " value; record --carrier compiled counts them",
         [COMPARE_ALLOCATION] = "s; record --carrier compiled counts them",
         [COMPARE_BRANCH] = "; record --carrier compiled counts them",
+        [COMPARE_PAIR] = "s; record --production hot-call-pairs counts them",
+        [COMPARE_METHOD] = "s; record --production hot-methods counts them",
+        [COMPARE_COUNT] = "s of single values; record --production FILE counts them",
+        [COMPARE_STREAM] = "s; record --production hot-data-streams finds them",
         [COMPARE_RESULT] = "s; record --tool results observes all of them, --tool values some",
     };
     if (has_kind(v, by))

@@ -28,6 +28,10 @@ enum compare_by {
     COMPARE_NAMED,    /* values with names, and what they were, likewise */
     COMPARE_ALLOCATION, /* bytes by site and type, likewise */
     COMPARE_BRANCH, /* ways on from branches, likewise */
+    COMPARE_PAIR,   /* of productions: counts of two values, */
+    COMPARE_METHOD, /* of T.METHOD, */
+    COMPARE_COUNT,  /* of one value; */
+    COMPARE_STREAM, /* and hot streams */
     COMPARE_KINDS
 };
 

@@ -118,6 +118,11 @@ struct inst_settings {
     uint32_t reserved;
 };
 
+/* What is done at which instructions. */
+struct production_settings_block {
+    uint32_t program; /* spool_ref of a struct production_program (production.h); 0: none */
+};
+
 /* X(enumerator, name, number, version, the block's struct). A number is never given a second
  * meaning. */
 #define SETTINGS(X)                                                                                \
@@ -125,7 +130,8 @@ struct inst_settings {
     X(SETTINGS_BURST, burst, 2, 1, struct burst_settings)                                          \
     X(SETTINGS_SHADOW, shadow, 3, 1, struct shadow_settings)                                       \
     X(SETTINGS_VALUES, values, 4, 1, struct value_settings)                                        \
-    X(SETTINGS_INST, inst, 5, 1, struct inst_settings)
+    X(SETTINGS_INST, inst, 5, 1, struct inst_settings)                                             \
+    X(SETTINGS_PRODUCTIONS, productions, 6, 1, struct production_settings_block)
 
 #define SETTINGS_ENUMERATOR(id, name, number, version, type) id = number,
 enum settings_type { SETTINGS(SETTINGS_ENUMERATOR) };

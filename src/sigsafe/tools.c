@@ -49,6 +49,8 @@ struct tool_about tools_about(uint64_t set)
         all.transfers |= t->transfers;
         all.hotlists |= t->hotlists;
         all.module |= t->module;
+        all.watches |= t->watches;
+        all.productions |= t->productions;
         all.hierarchy |= t->hierarchy;
         all.sample = least(tool_sample(&all), tool_sample(t));
         all.stretch = least(tool_stretch(&all), tool_stretch(t));

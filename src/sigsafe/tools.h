@@ -35,6 +35,9 @@ struct tool_about {
     bool module;          /* a module in a process of its own takes what it sees, and says how
                              much it wants */
     bool machine;         /* it needs a machine that is modelled */
+    bool watches;         /* it decides in line whether it looks (tools/inline/watch.h): one such
+                             tool of a set at most */
+    bool productions;     /* it is told what to do by --production */
     bool hierarchy;       /* it needs the machine's memory hierarchy, which is measured first */
     const char *instead;  /* what to do where the engine is asked for; NULL: it runs there itself */
     /* In instructions; 0: the defaults of tool_sample and tool_stretch. */
@@ -81,7 +84,9 @@ enum {
     X(STREAMS, streams, "strides and spans of each load and store", .carriers = TOOL_TRANSLATED,   \
       .blocks = true)                                                                              \
     X(WASTE, waste, "stores in vain, loads of what was loaded", .carriers = TOOL_TRANSLATED,       \
-      .in_context = true)
+      .in_context = true, .watches = true)                                                         \
+    X(PRODUCTIONS, productions, "what productions say, at samples that they draw (--production)",  \
+      .carriers = TOOL_EXACT, .watches = true, .productions = true)
 #define TOOLS_COMPILED(X)                                                                          \
     X(FIELDS, fields, "which fields of types are read and written, and which together",            \
       TOOL_OF_COMPILER)                                                                            \

@@ -65,7 +65,7 @@ def native_key(command, data=b""):
 
 def at_a_rate(options):
     """Samples are counted on: what they cost on this machine must not make them fewer."""
-    given = {"-F", "-c", "--budget", "--exact", "--carrier", "--tool"} & set(options)
+    given = {"-F", "-c", "--budget", "--exact", "--carrier", "--tool", "--production"} & set(options)
     events = [event for option, event in zip(options, options[1:]) if option == "-e"]
     return () if given or set(events) - {"cpu", "wall"} else ("-F", "997")
 

@@ -340,6 +340,35 @@ static void print_sandboxes(const struct profile *p)
                p->processes[i].sandbox_threads, p->processes[i].sandbox_processes);
 }
 
+static void print_production_values(const struct production_values *v)
+{
+    for (unsigned i = 0; i < PRODUCTION_FIELDS; i++)
+        printf("\t%u\t%u\t%u\t%" PRIu64, v->of[i].kind, image_number(v->of[i].image),
+               v->of[i].process, v->of[i].offset);
+}
+
+static void print_productions(const struct profile_productions *t)
+{
+    printf("productions\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%u\n", t->burst, t->sparsity,
+           t->bursts, t->exact);
+    for (uint32_t i = 0; i < t->group_count; i++)
+        printf("group\t%s\t%u\t%u\t%u\t%" PRIu64 "\t%" PRIu64 "\n", t->groups[i].name,
+               t->groups[i].kind, t->groups[i].fields[0], t->groups[i].fields[1],
+               t->groups[i].done, t->groups[i].lost);
+    for (uint32_t i = 0; i < t->count; i++) {
+        printf("count\t%u\t%" PRIu64, t->counts[i].group, t->counts[i].count);
+        print_production_values(&t->counts[i].values);
+        printf("\n");
+    }
+    for (uint32_t i = 0; i < t->stream_count; i++) {
+        const struct profile_production_stream *s = &t->streams[i];
+        printf("hot stream\t%u\t%" PRIu64, s->group, s->frequency);
+        for (uint32_t k = 0; k < s->length; k++)
+            print_production_values(&t->items[s->first + k]);
+        printf("\n");
+    }
+}
+
 static void print_engine(const struct profile *p)
 {
     print_counted(observed_code(p));
@@ -347,6 +376,7 @@ static void print_engine(const struct profile *p)
     print_paths(observed_table(p, TABLE_PATHS));
     print_streams(observed_table(p, TABLE_STREAMS));
     print_waste(observed_table(p, TABLE_WASTE));
+    print_productions(observed_table(p, TABLE_PRODUCTIONS));
 }
 
 static void print_processes(const struct profile *p)

@@ -19,6 +19,7 @@ HEAP = 17  # only of the trigger malloc
 TIMELINE = 22  # not in the oldest files
 WASTE = 42     # likewise
 WASTE_PATHS = 43
+PRODUCTIONS = 49  # likewise
 SAMPLED = 12  # only of several triggers
 RECORDINGS = 23  # only in merged files
 ENTITIES = 50  # not in the oldest files
@@ -45,7 +46,7 @@ def container(data):
             contents = subprocess.run(["zstd", "-dc"], input=contents, stdout=subprocess.PIPE,
                                       check=True).stdout
         assert len(contents) == raw, "raw size"
-        if kind in NAMES or kind in (HEAP, SAMPLED, TIMELINE, RECORDINGS, ENTITIES, WASTE, WASTE_PATHS,
+        if kind in NAMES or kind in (HEAP, SAMPLED, TIMELINE, RECORDINGS, ENTITIES, WASTE, WASTE_PATHS, PRODUCTIONS,
                                      PARTS):
             sections[kind] = Cursor(contents)
         else:
@@ -468,6 +469,17 @@ def read_names(c, images):
     c.end()
 
 
+def read_productions(c):
+    show("productions", *c.us(4))
+    for _ in range(c.u()):
+        show("group", c.str(), *c.us(5))
+    for _ in range(c.u()):
+        show("count", *c.us(10))
+    for _ in range(c.u()):
+        show("hot stream", *c.us(2), *c.us(8 * c.u()))
+    c.end()
+
+
 def read_figures(c):
     for _ in range(c.u()):
         show("figure", c.str(), c.str(), *c.us(2))
@@ -497,6 +509,8 @@ def show_engine(sections):
         read_waste(sections[WASTE])
     if WASTE_PATHS in sections:
         read_waste_paths(sections[WASTE_PATHS])
+    if PRODUCTIONS in sections:
+        read_productions(sections[PRODUCTIONS])
 
 
 def show_profile(sections):

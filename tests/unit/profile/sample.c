@@ -259,6 +259,7 @@ static void sample_engine(struct profile *p, uint64_t *state)
     profile_observe(p, OBSERVED_TABLES + TABLE_PATHS, sample_paths(c->block_count, state));
     profile_observe(p, OBSERVED_TABLES + TABLE_STREAMS, sample_streams(state));
     profile_observe(p, OBSERVED_TABLES + TABLE_WASTE, sample_waste(state));
+    profile_observe(p, OBSERVED_TABLES + TABLE_PRODUCTIONS, sample_productions(state));
     profile_counts_settle(p);
 }
 
@@ -695,9 +696,12 @@ static const char *tables_difference(const struct profile *a, const struct profi
         paths_difference(observed_table(a, TABLE_PATHS), observed_table(b, TABLE_PATHS));
     d = *d ? d
            : streams_difference(observed_table(a, TABLE_STREAMS), observed_table(b, TABLE_STREAMS));
+    d = *d ? d
+           : sample_waste_difference(observed_table(a, TABLE_WASTE),
+                                     observed_table(b, TABLE_WASTE));
     return *d ? d
-              : sample_waste_difference(observed_table(a, TABLE_WASTE),
-                                        observed_table(b, TABLE_WASTE));
+              : sample_productions_difference(observed_table(a, TABLE_PRODUCTIONS),
+                                              observed_table(b, TABLE_PRODUCTIONS));
 }
 
 /* What the list says of each, but for the records. */

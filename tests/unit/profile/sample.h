@@ -11,6 +11,8 @@
 #include "sigsafe/spool_paths.h"
 #include "sigsafe/spool_results.h"
 #include "sigsafe/spool_streams.h"
+#include "profile/table/productions.h"
+#include "sigsafe/spool_productions.h"
 #include "sigsafe/spool_waste.h"
 #include "sigsafe/timeline.h"
 #include "sigsafe/tools.h"
@@ -56,6 +58,13 @@ void sample_paths_in(const struct spool *s, struct spool_counts *c);
  * apart. */
 void sample_streams_in(const struct spool *s, struct spool_counts *c);
 /* Waste as a profile has it, with call paths; where two differ: the name of what does, or "". */
+struct profile_productions *sample_productions(uint64_t *state);
+const char *sample_productions_difference(const struct profile_productions *a,
+                                          const struct profile_productions *b);
+/* One thread's: 60 counts of three places and two numbers, and 60 items that come again after
+ * four. */
+void sample_productions_in(const struct spool *s, struct spool_counts *c);
+
 struct profile_waste *sample_waste(uint64_t *state);
 const char *sample_waste_difference(const struct profile_waste *a, const struct profile_waste *b);
 /* The waste of 20 memory operands: access i was executed 100 times, and makes a pair with access i

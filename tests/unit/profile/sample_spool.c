@@ -321,6 +321,7 @@ struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
     sample_paths_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
     sample_streams_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
     sample_waste_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)), threads[0]);
+    sample_productions_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
     sample_results_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)), &w);
     for (uint32_t i = 0; i < 120; i++)
         w.base[i] = sample_random(&seed, 3) * i;

@@ -414,6 +414,31 @@ static void test_triggers_that_do_not_fit(void **state)
     }
 }
 
+/* Counts by their values, and the streams of what is still in a buffer. */
+static void test_productions(void **state)
+{
+    (void)state;
+    uint64_t damage, heat = 0;
+    struct spool s = sample_spool(4 * MIB, 500, 1);
+    struct profile *p = read_spool(&s, &damage);
+    const struct profile_productions *t = observed_table(p, TABLE_PRODUCTIONS);
+    assert_int_equal(damage, 0);
+    assert_non_null(t);
+    assert_true(t->burst == 10 && t->sparsity == 90 && t->bursts == 5 && t->exact);
+    assert_int_equal(t->group_count, 2);
+    assert_int_equal(t->count, 6);
+    for (uint32_t i = 0; i < t->count; i++) {
+        assert_int_equal(t->counts[i].count, 10);
+        assert_int_equal(t->counts[i].values.of[0].kind, VALUE_CODE);
+        assert_int_equal(t->counts[i].values.of[1].kind, VALUE_NUMBER);
+    }
+    for (uint32_t i = 0; i < t->stream_count; i++)
+        heat += t->streams[i].frequency * t->streams[i].length;
+    assert_in_range(heat, 54, 60);
+    profile_free(p);
+    sample_spool_free(&s);
+}
+
 /* Whatever is scribbled over a spool, the result is a profile that can be written and read. */
 /* Contexts of a tool's table become paths in the tree of one thread. */
 static void test_contexts(void **state)
@@ -541,7 +566,7 @@ int main(void)
         cmocka_unit_test(test_bad_headers),
         cmocka_unit_test(test_several_triggers),
         cmocka_unit_test(test_triggers_that_do_not_fit),
-        cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_productions), cmocka_unit_test(test_contexts),
         cmocka_unit_test(test_scribbles),
         cmocka_unit_test(test_snapshot_while_written),
     };
