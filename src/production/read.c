@@ -173,11 +173,11 @@ bool production_read(const char *const *files, unsigned count, const char *folde
                      struct err *e)
 {
     struct reading *r = calloc(1, sizeof *r);
-    bool ok = r || err_set(e, ERR_INTERNAL, "out of memory");
-    if (r) {
-        r->folder = folder;
-        all_begin(&r->all, settings, out);
-    }
+    bool ok = true;
+    if (!r)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    r->folder = folder;
+    all_begin(&r->all, settings, out);
     for (unsigned i = 0; ok && i < count; i++) {
         char path[PATH_MAX];
         FILE *f = file_open(r, files[i], path);

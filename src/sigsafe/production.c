@@ -100,7 +100,7 @@ static bool evaluate(const struct production_program *p, struct production_run r
         else if (term->what == TERM_OR)
             stack = stack >> 1 | (stack & 1);
         else
-            stack = stack << 1 | (t ? test(p, t, term) : test_flag(s, term));
+            stack = stack << 1 | (t ? test(p, t, term) : s && test_flag(s, term));
     }
     return stack & 1;
 }
