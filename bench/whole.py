@@ -22,10 +22,7 @@ import store
 import tables
 
 RATE, SECONDS, COMPILERS = 97, 60, 2
-COST_RATE, COST_ROUNDS, COST_RUNS = 4999, 2, 10
 KERNEL = re.compile(r"\[(kernel\.kallsyms|guest\.kernel\.kallsyms|[a-z0-9_]+)\]|\.ko\)?$")
-# Thirty frames, then a loop: stacks as programs have them.
-WORK = "def f(n):\n if n: return f(n - 1)\n for i in range(3000000): pass\nf(30)\n"
 
 
 class Load:
@@ -34,8 +31,8 @@ class Load:
     def __init__(self, build):
         with open(os.path.join(build, "compile_commands.json")) as f:
             commands = [c for c in json.load(f) if "/src/" in c["file"] and c["file"].endswith(".c")]
-        self.build, self.stop, self.files = build, False, 0
-        self.commands = [self.plain(c) for c in commands]
+        self.stop, self.files = False, 0
+        self.commands = [(self.plain(c), c["directory"]) for c in commands]
         self.threads = [threading.Thread(target=self.run, args=(n,)) for n in range(COMPILERS)]
         for t in self.threads:
             t.start()
@@ -48,7 +45,8 @@ class Load:
 
     def run(self, n):
         while not self.stop:
-            subprocess.run(self.commands[n % len(self.commands)], cwd=self.build, stderr=subprocess.DEVNULL)
+            command, folder = self.commands[n % len(self.commands)]
+            subprocess.run(command, cwd=folder, stderr=subprocess.DEVNULL)
             self.files += 1
             n += COMPILERS
 
@@ -82,7 +80,8 @@ def together(commands):
     return results
 
 
-# ---- what the files say: (samples, the load's stacks with a user part, those that reach a root, kernel leaves) ----
+# ---- what the files say: (samples, the load's stacks with a user part, those that reach a root, kernel leaves, CPU
+# seconds while it recorded, if the file says it) ----
 
 LOAD = ("cc1", "as", "cc", "gcc")
 
@@ -112,7 +111,7 @@ def perf_read(file):
                 rooted += name in LOAD and any(map(is_root, outer))
                 leaves[frames[0][0]] += frames[0][1]
             pid, frames = None, []
-    return samples, user, rooted, +leaves
+    return samples, user, rooted, +leaves, ""
 
 
 def penumbra_read(tool, file):
@@ -134,7 +133,8 @@ def penumbra_read(tool, file):
         if name in LOAD and frames[0] not in names:
             user += int(samples)
             rooted += int(samples) * any(map(is_root, frames))
-    return report["samples"], user, rooted, +leaves
+    walking = re.search(r"the collector used ([0-9.]+) s", "\n".join(report["notes"]))
+    return report["samples"], user, rooted, +leaves, f"{float(walking[1]):.2f}"
 
 
 def distance(p, q):
@@ -152,30 +152,6 @@ def chance(p, q, rounds=50):
     return draws[rounds * 95 // 100]
 
 
-# ---- what a sample costs the program that it interrupts ----
-
-def sample_cost(tool, folder):
-    """Microseconds of user and system time of the interrupted program, by profiler."""
-    ways = {
-        "none": [],
-        "perf fp": perf("fp", COST_RATE, os.path.join(folder, "fp"), "-a", "--", "sleep", "30"),
-        "perf dwarf": perf("dwarf", COST_RATE, os.path.join(folder, "dwarf"), "-a", "--", "sleep", "30"),
-        "penumbra": [tool, "record", "-q", "-F", str(COST_RATE), "-a", "-o", os.path.join(folder, "pnb")],
-    }
-    least = {}
-    for _ in range(COST_ROUNDS):
-        for name, command in ways.items():
-            beside = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) if command else None
-            time.sleep(0.5)
-            used = [sum(usage([sys.executable, "-c", WORK])) for _ in range(COST_RUNS)]
-            if beside:
-                beside.terminate()
-                beside.wait()
-            least[name] = min(least.get(name, 1e9), *used)
-    due = least["none"] * COST_RATE
-    return {name: 1e6 * (used - least["none"]) / due for name, used in least.items() if name != "none"}
-
-
 # ---- the page ----
 
 def one_period(tool, mode, seconds, folder):
@@ -188,10 +164,10 @@ def one_period(tool, mode, seconds, folder):
 
 
 def row(name, read, used, file, seconds):
-    samples, user, rooted, _ = read
+    samples, user, rooted, _, walking = read
     machine_s = seconds * os.cpu_count()
     return [name, f"{samples}", f"{100 * rooted / max(1, user):.2f}", f"{used[0]:.2f}", f"{used[1]:.2f}",
-            f"{100 * sum(used) / machine_s:.2f}", f"{os.path.getsize(file) / 1000:.0f}"]
+            walking, f"{100 * sum(used) / machine_s:.2f}", f"{os.path.getsize(file) / 1000:.0f}"]
 
 
 def measure(build, seconds):
@@ -209,33 +185,26 @@ def measure(build, seconds):
                 notes.append((f"perf {mode}", distance(theirs[3], ours[3]), chance(theirs[3], ours[3]), sum(ours[3].values())))
         finally:
             load.end()
-        cost = sample_cost(tool, folder)
-    return rows, notes, cost, load.files
+    return rows, notes, load.files
 
 
 def main():
     build, seconds = os.path.abspath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else SECONDS
-    rows, notes, cost, files = measure(build, seconds)
+    rows, notes, files = measure(build, seconds)
     entry = {"date": time.strftime("%Y-%m-%d"), "revision": store.head()}
     text = tables.head_lines("The whole machine", [f"bench/whole.py BUILD {seconds}"], [entry])
     text += f"""
 Two compilers ran all the time (gcc, this source tree, {files} files). Each pair of rows is one period of {seconds} s in which
-both profilers ran, at {RATE} Hz a processor. *Complete*: of the compilers' stacks with a
-part in user mode, those that reach a root function, by its name, in percent. *User* and *system*: the CPU time of the collector and its children, in
-seconds; of penumbra that includes walking stacks, compiling and reading names, which perf does later, in
-`perf report`. *Machine*: that time, in percent of all processors' time.
+both profilers ran, at {RATE} Hz a processor. *Complete*: of the compilers' stacks with a part in user mode, those that
+reach a root function, by its name, in percent. *User* and *system*: the CPU time of the collector and its children, in
+seconds; of penumbra that includes walking stacks (*walking*) and, at the end, reading names, which perf does later, in
+`perf report`. *Machine*: user and system, in percent of all processors' time.
 
 """
-    text += tables.table(["profiler", "samples", "complete", "user", "system", "machine", "file kB"], rows)
+    text += tables.table(["profiler", "samples", "complete", "user", "system", "walking", "machine", "file kB"], rows)
     text += "\n**Kernel functions**, self time: the sum of the differences of shares, in points (0 to 200).\n\n"
     text += tables.table(["penumbra beside", "distance", "by chance at most", "kernel samples"],
                          [[n, f"{d:.1f}", f"{c:.1f}", f"{k}"] for n, d, c, k in notes])
-    text += f"""
-**What a sample costs the interrupted program**, in µs: user and system time of a Python program at {COST_RATE} Hz above the
-time that it takes without a profiler, a sample; the least of {COST_ROUNDS * COST_RUNS} runs each.
-
-"""
-    text += tables.table(["profiler", "µs"], [[n, f"{c:.1f}"] for n, c in cost.items()])
     tables.write("machine.md", text)
 
 
