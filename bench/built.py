@@ -1,0 +1,142 @@
+"""Programs that gcc-12 builds from Debian's sources in several ways, and what a run of each costs: for pgo.py and
+instrumented.py.
+
+Copies of a round run at the same time on one core (pairs.py); a second plain copy is the null check."""
+import argparse
+import glob
+import os
+import shutil
+import statistics
+import tempfile
+from dataclasses import dataclass
+
+import inputs
+import pairs
+import sources
+import suite
+
+CC = "gcc-12"
+NOTHING = {"LC_ALL": "C"}
+SCRIPT = """\
+local words, n = {}, 0
+local function fib(i) if i < 2 then return i end return fib(i - 1) + fib(i - 2) end
+for round = 1, 60 do
+  for i = 1, 60000 do
+    local w = string.format("%x", (i * 7919 + round) % 4099)
+    words[w] = (words[w] or 0) + 1
+    n = n + #w
+  end
+  local list = {}
+  for w, c in pairs(words) do list[#list + 1] = w .. ":" .. c end
+  table.sort(list)
+  n = n + select(2, table.concat(list, ","):gsub("1", "2")) + fib(24)
+end
+print(n)
+"""
+
+
+@dataclass
+class Subject:
+    source: str       # of sources.py
+    prepare: str      # once, without flags
+    build: str        # with $CC and $FLAGS
+    binary: str
+    arguments: list   # {input}: a text of some megabytes; {script}: for Lua
+
+
+SUBJECTS = {
+    "sqlite3": Subject("sqlite3", "./configure --disable-shared --disable-tcl --disable-readline && make sqlite3.c",
+                       "$CC $FLAGS -DSQLITE_THREADSAFE=0 -DSQLITE_OMIT_LOAD_EXTENSION -I. test/speedtest1.c sqlite3.c "
+                       "-o program -lm", "program", ["--memdb", "--size", "60"]),
+    "lua": Subject("lua", sources.SOURCES[-1].commands[0] + " && rm src/luac.c",
+                   "$CC $FLAGS -DLUA_USE_LINUX -DLUA_COMPAT_5_3 -Wl,-E -o program src/*.c -lm -ldl", "program",
+                   ["{script}"]),
+    "gzip": Subject("gzip", "true", './configure CC="$CC" CFLAGS="$FLAGS" && make MAKEINFO=true', "gzip",
+                    ["-9", "-c", "{input}"]),
+    "bzip2": Subject("bzip2", "true", "$CC $FLAGS -D_FILE_OFFSET_BITS=64 -o program bzip2.c blocksort.c huffman.c crctable.c "
+                     "randtable.c compress.c decompress.c bzlib.c", "program", ["-9", "-c", "{input}"]),
+}
+
+
+class Bench:
+    def __init__(self, a, work):
+        self.penumbra = os.path.abspath(a.penumbra)
+        self.hold = os.path.join(os.path.dirname(self.penumbra), "bench", "bench-hold")
+        self.core, self.rounds, self.work = a.core, a.rounds, work
+        self.recording = [self.penumbra, "record", "-q", "--carrier", "compiled"]
+        self.script = os.path.join(work, "script.lua")
+        with open(self.script, "w", encoding="utf-8") as file:
+            file.write(SCRIPT)
+
+    def prepared(self, name):
+        kept = os.path.join(self.work, name, "source")
+        if not os.path.isdir(kept):
+            shutil.copytree(sources.unpack(next(s for s in sources.SOURCES if s.name == SUBJECTS[name].source)), kept,
+                            symlinks=True)
+            inputs.run(["sh", "-c", SUBJECTS[name].prepare], name, cwd=kept)
+        return kept
+
+    def arguments(self, name):
+        text = os.path.join(self.prepared("sqlite3"), "sqlite3.c")
+        return [w.format(input=text, script=self.script) for w in SUBJECTS[name].arguments]
+
+    def build(self, name, way, flags, counts=None):
+        """Its binary. counts: the folder of a build whose counts it is to use."""
+        folder = os.path.join(self.work, name, way)
+        binary = os.path.join(folder, SUBJECTS[name].binary)
+        if os.path.exists(binary):
+            return binary
+        shutil.copytree(self.prepared(name), folder, symlinks=True)
+        for file in glob.glob(f"{counts}/**/*.gcda", recursive=True) if counts else ():
+            shutil.copy(file, os.path.join(folder, os.path.relpath(file, counts)))
+        inputs.run(["sh", "-c", SUBJECTS[name].build], f"{name} ({way})", cwd=folder,
+                   env=os.environ | {"CC": CC, "FLAGS": flags})
+        return binary
+
+    def compare(self, name, copies):
+        """{copy: (median of the ratios to the first copy, least, greatest)}, in percent more than it."""
+        ratios = {copy: [] for copy in copies}
+        # Times of speedtest1, right-aligned.
+        program = suite.Program(name, "", ["program", *self.arguments(name)], env=NOTHING, volatile=r" *[0-9.]+s")
+        for _ in range(self.rounds):
+            made = [pairs.Copy(copy, wrap) for copy, wrap in copies.items()]
+            with pairs.Round(self.hold, program, made, self.core, keep=self.work, timeout=3600) as one:
+                outcomes = one.run()
+            first = outcomes[next(iter(copies))]
+            for copy, outcome in outcomes.items():
+                if pairs.harm(first, outcome, program):
+                    raise SystemExit(f"pgo.py: {name}, {copy}: {pairs.harm(first, outcome, program)}")
+                ratios[copy].append(100 * (outcome.own_us / first.own_us - 1))
+        return {copy: (statistics.median(r), min(r), max(r)) for copy, r in ratios.items()}
+
+    def runs(self, binary):
+        return lambda hold, out: hold(NOTHING, binary=binary)
+
+    def records(self, binary):
+        return lambda hold, out: [*self.recording, "-o", f"{out}/p.pnb", "--", *hold(NOTHING, binary=binary)]
+
+    def flags(self, options):
+        """Of an instrumented build."""
+        return inputs.run([self.penumbra, "cflags", "--compiler", CC, *options], "flags").strip()
+
+
+def table(head, rows, columns):
+    print(f"\n| {head} | " + " | ".join(columns) + " |\n|---|" + "---|" * len(columns))
+    for name, row in rows.items():
+        print(f"| {name} | " + " | ".join("{:+.1f} ({:+.1f} .. {:+.1f})".format(*row[c]) for c in columns) + " |")
+
+
+def measure_all(document, measure):
+    """Measures the programs that the command line names: ({name: measure(bench, name)}, rounds)."""
+    parser = argparse.ArgumentParser(description=document, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("penumbra")
+    parser.add_argument("--only", default=",".join(SUBJECTS))
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--core", type=int, default=0)
+    parser.add_argument("--folder")
+    a = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bench-built-") as work:
+        bench = Bench(a, os.path.abspath(a.folder or work))
+        measured = {name: measure(bench, name) for name in a.only.split(",")}
+    print(f"CPU time, percent of the plain build's more; the median of {a.rounds} rounds, the least and the greatest.")
+    return measured
