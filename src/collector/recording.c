@@ -398,9 +398,10 @@ bool recording_descendants_run(struct recording *r)
 {
     struct record_living *l = &r->files.living;
     record_living_poll(l, &r->spool.spool);
-    while (l->count && !process_runs_younger(l->list[l->count - 1].record->pid))
-        l->count--;
-    return l->count;
+    for (uint32_t i = l->count; i-- > 0;)
+        if (process_runs_younger(l->list[i].record->pid))
+            return true;
+    return false;
 }
 
 void recording_sleep(const struct record_spool *s, uint32_t seen, uint64_t most_ns)

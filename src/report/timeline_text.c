@@ -173,10 +173,10 @@ bool report_timeline(FILE *out, const struct view *v, const struct report_style 
     write_threads(out, &t, style);
     fputc('\n', out);
     write_functions(out, &t, &cut);
-    bool ok = write_marks(out, &t, style) ||
-              err_set(e, ERR_INTERNAL, "cannot show marks: out of memory");
     fprintf(out, "%10sa column is %s; times are known to %s\n", "",
             text_duration(a, (double)t.width_ns), text_duration(b, (double)t.bin_ns));
+    bool ok = write_marks(out, &t, style) ||
+              err_set(e, ERR_INTERNAL, "cannot show marks: out of memory");
     timeline_free(&t);
     return ok;
 }

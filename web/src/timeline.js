@@ -133,6 +133,8 @@ export class Timeline {
     const kinds = new Map();
     for (const { kind } of this.times.marks()) kinds.set(kind, (kinds.get(kind) || 0) + 1);
     const parts = [...kinds].map(([kind, count]) => `${MARKS[kind]}: ${format.count(count)}`);
+    const left = this.data.times.marks_left_out || 0;
+    if (left > 0) parts.push(`later marks, not shown: ${format.count(left)}`);
     const { dropped } = this.data;
     const lost = typeof dropped === "object" ? Object.values(dropped).reduce((sum, n) => sum + n, 0) : dropped || 0;
     if (lost > 0) parts.push(`dropped samples, at times not known: ${format.count(lost)}`);

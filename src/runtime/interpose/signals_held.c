@@ -107,17 +107,46 @@ void held_drop_sample_as(int signal)
         held_keep_as(&info);
 }
 
+/* The kernel keeps one signal of this number for a thread. Between a look at what is pending and
+ * the call that has it kept no sample may come: it would take the place. Returns whose trigger
+ * stands still, or NULL: none takes samples. */
+static struct rt_thread *samples_pause_as(void)
+{
+    struct rt_thread *t = process_foreign_as() ? NULL : self_get();
+    if (!t || rt_quiet_as() || !thread_takes_samples_as(t))
+        return NULL;
+    trigger_pause_as(t);
+    trigger_pause_discovery_as();
+    return t;
+}
+
+static void samples_resume_as(struct rt_thread *t)
+{
+    if (t) {
+        trigger_resume_discovery_as();
+        trigger_resume_as(t);
+    }
+}
+
+/* To itself a thread may send any siginfo. */
+static void send_as(int signal, siginfo_t *info)
+{
+    sys_call6_as(SYS_rt_tgsigqueueinfo, sys_call3_as(SYS_getpid, 0, 0, 0), owner_thread(), signal,
+                 (long)info, 0, 0);
+}
+
 bool held_programs_pending_as(int signal)
 {
     const struct timespec now = {0, 0};
     uint64_t set = UINT64_C(1) << (signal - 1);
     siginfo_t info;
-    if (sys_call6_as(SYS_rt_sigtimedwait, (long)&set, (long)&info, (long)&now, sizeof set, 0,
-                     0) <= 0 || handler_is_ours(&info))
-        return false;
-    sys_call6_as(SYS_rt_tgsigqueueinfo, sys_call3_as(SYS_getpid, 0, 0, 0), owner_thread(), signal,
-                 (long)&info, 0, 0);
-    return true;
+    struct rt_thread *t = samples_pause_as();
+    bool programs = sys_call6_as(SYS_rt_sigtimedwait, (long)&set, (long)&info, (long)&now,
+                                 sizeof set, 0, 0) > 0 && !handler_is_ours(&info);
+    if (programs)
+        send_as(signal, &info);
+    samples_resume_as(t);
+    return programs;
 }
 
 static void release(int signal)
@@ -130,25 +159,18 @@ static void release(int signal)
             held_keep_as(&info);
             return;
         }
-        sys_call6_as(SYS_rt_tgsigqueueinfo, sys_call3_as(SYS_getpid, 0, 0, 0), owner_thread(),
-                     signal, (long)&info, 0, 0);
+        send_as(signal, &info);
     }
 }
 
-/* To itself a thread may send any siginfo. Where the signal is blocked the kernel keeps one for a
- * thread: the other stays here. Between the look and the call no sample may come: the kernel would
- * keep that one. */
+/* Where the signal is blocked the kernel keeps one, and the other stays here. */
 void held_release_as(int signal)
 {
-    struct rt_thread *t = held_here_as() && !process_foreign_as() ? self_get() : NULL;
-    bool pauses = t && !rt_quiet_as() && thread_takes_samples_as(t);
-    if (pauses) {
-        trigger_pause_as(t);
+    struct rt_thread *t = held_here_as() ? samples_pause_as() : NULL;
+    if (t)
         held_drop_sample_as(signal);
-    }
     release(signal);
-    if (pauses)
-        trigger_resume_as(t);
+    samples_resume_as(t);
 }
 
 void held_forget_thread_as(void)

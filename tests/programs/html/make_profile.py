@@ -164,6 +164,7 @@ def times():
     main = [9, 9, 4, 90, 30, 0, 2, 10]
     worker = [19, 9, 3, 135, 10, 9, 3, 135, 0, 9, 0, 30]
     return {"from_ns": 0, "width_ns": 100000000, "bin_ns": 100000000, "columns": 40, "marks": marks(),
+            "marks_left_out": 5,
             "threads": [{"thread": 0, "moments": main}, {"thread": 1, "moments": worker}]}
 
 

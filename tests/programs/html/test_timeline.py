@@ -112,7 +112,8 @@ def test_marks(b, pages):
     b.open(pages["times"])
     settle(b, "serve", 90 / 400)
     marks = text(b, "#when .marks")
-    for said in ("began: 1", "exec: 1", "killed: 1", "ended: 1", "dropped samples, at times not known: 3"):
+    for said in ("began: 1", "exec: 1", "killed: 1", "ended: 1", "later marks, not shown: 5",
+                 "dropped samples, at times not known: 3"):
         assert said in marks, marks
     tip = "document.querySelector('#tip')"
     x, y = place(b, 1.5, 20)
