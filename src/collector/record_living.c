@@ -43,7 +43,7 @@ static void begun_add(struct record_living *l, const struct spool *s)
 {
     spool_ref newest = __atomic_load_n(&spool_header(s)->processes, __ATOMIC_ACQUIRE), ref = newest;
     uint32_t first = l->count;
-    const struct spool_process *p;
+    struct spool_process *p;
     for (unsigned n = 0; ref != l->seen && n < LIST_MOST; n++, ref = p->next) {
         p = spool_at(s, ref, sizeof *p);
         if (!p || !ARRAY_ROOM(l->list, l->count, l->capacity))

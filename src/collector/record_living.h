@@ -18,7 +18,7 @@
 #include "sigsafe/spool.h"
 
 struct record_life {
-    const struct spool_process *record;
+    struct spool_process *record;
     bool noted; /* by record_files.c; false at first */
 };
 

@@ -128,8 +128,11 @@ static bool probe_first(const struct record_event *first, uint32_t carrier,
     int error = try_event(event->perf_type, event->perf_config, period, false);
     if (event->trigger == TRIGGER_WALL && !error)
         error = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 1, false);
-    if (!error)
+    if (!error) {
+        config->watch = event->trigger == TRIGGER_WALL && carrier == CARRIER_HANDLER &&
+                        outside_is_possible();
         return true;
+    }
     if (event->trigger == TRIGGER_WALL)
         return use_outside(event, carrier, error, config, notes, e);
     if (event->trigger == TRIGGER_CONTEXT_SWITCHES)
@@ -177,6 +180,7 @@ bool record_probe_trigger(const struct record_events *events, uint32_t carrier,
     if (!probe_first(&events->list[0], carrier, config, notes, e))
         return false;
     config->more_triggers = events->count - 1;
+    config->watch &= !config->more_triggers;
     for (unsigned i = 1; i < events->count; i++) {
         const struct record_event *one = &events->list[i];
         if (!probe_other(one, config, e))

@@ -73,6 +73,7 @@ static bool trial_begin(struct trial *x, const struct spool_config *config, cons
     struct settings settings = {.sampling = *config};
     settings.sampling.carrier = CARRIER_HANDLER;
     settings.sampling.timeline = settings.sampling.outside = settings.sampling.arm_sandboxes = 0;
+    settings.sampling.watch = 0;
     h->tsc_hz = x->tsc_hz;
     h->follow = 1;
     h->collector_pid = getpid();

@@ -259,7 +259,7 @@ static void start_helpers(struct recording *r)
         !record_sandbox_start(&r->sandbox, &r->spool.spool, &e))
         tell_without(r, &e, "threads that are made in sandboxes are not seen");
     e = (struct err){0};
-    if (r->config.outside && !outside_start(&r->outside, &r->spool, &e))
+    if (settings_look_outside(&r->config) && !outside_start(&r->outside, &r->spool, &e))
         tell_without(r, &e, "what threads wait is not seen");
 }
 

@@ -783,7 +783,7 @@ struct profile *profile_from_spool(const struct spool *s, uint64_t *damage, stru
     if (r.p && index_of && get_header(&r) && get_processes(&r) && get_images(&r)) {
         resolve_images(&r);
         ok = resolve_observations(&r) &&
-             (!r.settings.sampling.outside || profile_join_threads(r.p, e));
+             (!settings_look_outside(&r.settings.sampling) || profile_join_threads(r.p, e));
     }
     if (!ok) {
         err_set(e, ERR_INTERNAL, "out of memory while the spool was read");

@@ -65,6 +65,7 @@ struct rt_thread {
     uint32_t calm, patience;
 
     struct rt_account account;
+    struct rt_waits waits;
 
     /* The tree, and the last path in it (path/tree.h). */
     uint8_t *block, *block_end; /* unused part of the current block of nodes */

@@ -57,9 +57,16 @@ struct spool_config {
                                sandboxes */
     uint32_t more_triggers; /* beside the one above, CARRIER_HANDLER only; events and synchronous
                                ones */
-    uint32_t reserved;
+    uint32_t watch;         /* 1: with TRIGGER_WALL: threads that wait often may leave what they wait
+                               to the collector */
     struct spool_trigger more[TRIGGERS_MAX - 1];
 };
+
+/* The collector looks at waiting threads from outside: at all, or at those that wait often. */
+static inline bool settings_look_outside(const struct spool_config *c)
+{
+    return c->outside || c->watch;
+}
 
 /* The engine in bursts. */
 struct burst_settings {

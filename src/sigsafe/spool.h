@@ -268,6 +268,8 @@ struct spool_process {
     uint32_t sandbox_silenced;
     /* atomic, 1: in its sandbox the collector reads the CPU time of its threads */
     uint32_t timed;
+    uint32_t watch;     /* atomic enum spool_watch */
+    uint32_t watched;   /* atomic: times that watched_ns was set in one of its threads' records */
     uint32_t reserved;
     uint64_t cookie_at; /* where in its own memory the cookie is: several processes may call
                            themselves `pid` */
@@ -277,6 +279,10 @@ struct spool_process {
     uint32_t left_out[LEFT_COUNT]; /* atomic: sandbox_threads and _processes, by reason */
     struct spool_heap heap;
 };
+
+/* Waits of threads that wait often are looked at from outside (runtime/trigger/watch.c). The runtime
+ * writes WANTED, the collector the others. */
+enum spool_watch { WATCH_NONE, WATCH_WANTED, WATCH_READY, WATCH_REFUSED };
 
 /* It may have entered a sandbox, and not all that it did there is known. */
 static inline bool spool_sandbox_hides(const struct spool_process *p)
@@ -358,7 +364,10 @@ struct spool_thread {
     uint32_t slot;       /* what its signals carry, with the process's cookie */
     uint32_t outside;    /* atomic enum spool_outside */
     uint32_t multiple;   /* of the mean period, that its event is to have */
-    uint32_t unused;
+    uint32_t watch_seen; /* 1: the collector has begun to look at what it waits */
+    /* atomic; the process's clock, from when on its waits are the collector's to charge; 0: they are
+     * not. And its CPU time then. */
+    uint64_t watched_ns, watched_cpu_ns;
 };
 
 enum { IMAGE_VDSO = 1, IMAGE_MAIN = 2, IMAGE_RUNTIME = 4 };

@@ -12,15 +12,17 @@
 
 #include "collector/measure.h"
 #include "collector/outside/outside_process.h"
+#include "collector/record_living.h"
 #include "sigsafe/settings.h"
 
-/* A round uses one part in so many of the time to the next: 5% of a processor. */
-enum { SPARE = 20, PROCESSES_MOST = 1 << 20 };
+/* A round uses one part in so many of the time to the next: 5% of a processor. Where no process has
+ * threads to be looked at, one is soon enough known. */
+enum { SPARE = 20, IDLE_NS = 50000000 };
 
 struct outside_rounds {
     struct outside_tools tools;
     struct outside_process *processes;
-    spool_ref newest; /* of the spool's processes that are known */
+    struct record_living living; /* noted: has been opened, or could not be */
     uint64_t random;
     bool randomize;
     const bool *stop;
@@ -41,25 +43,25 @@ bool outside_is_possible(void)
     return is_readable("/proc/self/schedstat") && is_readable("/proc/self/syscall");
 }
 
-/* Those that have begun since the last round. One number stands for one process: the newest with
- * it. */
+/* Of those that still run. One number stands for one process: the newest with it. */
 static void processes_find(struct outside_rounds *r)
 {
-    const struct spool *s = r->tools.spool;
-    spool_ref newest = __atomic_load_n(&spool_header(s)->processes, __ATOMIC_ACQUIRE), ref = newest;
-    for (unsigned n = 0; ref != r->newest && n < PROCESSES_MOST; n++) {
-        struct spool_process *record = spool_at(s, ref, sizeof *record);
-        if (!record)
-            break;
-        ref = record->next;
-        struct outside_process *p =
-            record->state == PROCESS_RUNNING ? outside_process_open(&r->tools, record) : NULL;
+    record_living_poll(&r->living, r->tools.spool);
+    for (uint32_t i = 0; i < r->living.count; i++) {
+        struct record_life *life = &r->living.list[i];
+        struct spool_process *record = life->record;
+        if (life->noted || record->state != PROCESS_RUNNING ||
+            (r->tools.watches && !outside_is_asked(record)))
+            continue;
+        life->noted = true;
+        struct outside_process *p = outside_process_open(&r->tools, record);
+        if (r->tools.watches)
+            outside_answer(record, p);
         if (!p)
             continue;
         p->next = r->processes;
         r->processes = p;
     }
-    r->newest = newest;
 }
 
 static void round_do(struct outside_rounds *r)
@@ -99,6 +101,8 @@ static void *rounds_run(void *context)
         cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
         if (wait < SPARE * cpu)
             wait = SPARE * cpu;
+        if (!r->processes && wait < IDLE_NS)
+            wait = IDLE_NS;
         struct timespec pause = {(time_t)(wait / 1000000000), (long)(wait % 1000000000)};
         nanosleep(&pause, NULL);
     }
@@ -123,6 +127,7 @@ static struct outside_rounds *rounds_make(const struct record_spool *spool, cons
     r->tools.frames = calloc(c->max_depth, sizeof *r->tools.frames);
     r->tools.unwind.fetch = outside_memory_fetch;
     r->tools.unwind.fetch_context = &r->tools.memory;
+    r->tools.watches = !c->outside;
     r->randomize = c->randomize;
     r->stop = stop;
     if (getrandom(&r->random, sizeof r->random, 0) != sizeof r->random || !r->random)
@@ -161,6 +166,11 @@ bool outside_start(struct outside *o, const struct record_spool *spool, struct e
 
 static void put_unseen(struct buf *notes, const struct outside_unseen *u)
 {
+    if (u->watched)
+        buf_printf(notes,
+                   "%llu threads wait so often that what they wait was looked at from outside; "
+                   "their calls are not counted from then on\n",
+                   (unsigned long long)u->watched);
     if (u->ready)
         buf_printf(
             notes,
@@ -187,6 +197,7 @@ void outside_stop(struct outside *o, struct buf *notes)
     pthread_join(o->thread, NULL);
     o->started = false;
     put_unseen(notes, &o->rounds->tools.unseen);
+    record_living_free(&o->rounds->living);
     free(o->rounds->tools.frames);
     free(o->rounds);
     o->rounds = NULL;

@@ -150,12 +150,12 @@ static void time_pass(struct outside_thread *t, const struct account *a, uint64_
     t->ready_ns = a->ready_ns;
 }
 
-void outside_thread_look(struct outside_tools *tools, const struct outside_process *p,
+bool outside_thread_look(struct outside_tools *tools, const struct outside_process *p,
                          struct outside_thread *t, uint64_t now)
 {
     struct account a;
     if (!account_read(p, t, &a))
-        return;
+        return errno != ESRCH && errno != ENOENT;
     time_pass(t, &a, now);
     uint32_t phase = outside_phase_now(tools->spool, p->record);
     bool still = t->node && t->turns == a.turns && t->node_phase == phase;
@@ -164,11 +164,12 @@ void outside_thread_look(struct outside_tools *tools, const struct outside_proce
     if (!still) {
         t->node = 0;
         if (!stack_look(tools, p, t, &a, phase))
-            return;
+            return true;
     }
     struct spool_thread *record = outside_record(tools, p, t, phase);
     if (record)
         outside_charge(tools, t, record, periods_waited(tools, t));
+    return true;
 }
 
 struct outside_thread *outside_thread_open(const struct outside_process *p, pid_t tid,

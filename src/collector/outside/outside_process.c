@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "collector/measure.h"
 
 /* The process's clock stands still while it has paused the recording. */
@@ -69,27 +70,28 @@ static unsigned place_of(const struct outside_process *p, pid_t tid)
     return low;
 }
 
-static struct outside_thread *thread_add(struct outside_process *p, unsigned at, pid_t tid,
-                                         uint64_t now)
+bool outside_thread_add(struct outside_process *p, struct outside_thread *t)
 {
-    if (p->thread_count == p->thread_capacity) {
-        unsigned capacity = p->thread_capacity ? p->thread_capacity * 2 : 8;
-        struct outside_thread **more =
-            reallocarray(p->threads, capacity, sizeof(struct outside_thread *));
-        if (!more)
-            return NULL;
-        p->threads = more;
-        p->thread_capacity = capacity;
-    }
-    struct outside_thread *t =
-        outside_thread_open(p, tid, p->round_ns ? p->round_ns : now, p->round_ns != 0);
-    if (!t)
-        return NULL;
+    unsigned at = place_of(p, t->tid);
+    if ((at < p->thread_count && p->threads[at]->tid == t->tid) ||
+        !ARRAY_ROOM(p->threads, p->thread_count, p->thread_capacity))
+        return false;
     memmove(p->threads + at + 1, p->threads + at,
             (p->thread_count - at) * sizeof(struct outside_thread *));
     p->threads[at] = t;
     p->thread_count++;
-    return t;
+    return true;
+}
+
+static struct outside_thread *thread_begin(struct outside_tools *tools, struct outside_process *p,
+                                           pid_t tid, uint64_t now)
+{
+    struct outside_thread *t =
+        outside_thread_open(p, tid, p->round_ns ? p->round_ns : now, p->round_ns != 0);
+    if (!t || outside_thread_add(p, t))
+        return t;
+    outside_thread_close(tools, p, t);
+    return NULL;
 }
 
 static void thread_visit(struct outside_tools *tools, struct outside_process *p, pid_t tid,
@@ -97,7 +99,7 @@ static void thread_visit(struct outside_tools *tools, struct outside_process *p,
 {
     unsigned at = place_of(p, tid);
     bool known = at < p->thread_count && p->threads[at]->tid == tid;
-    struct outside_thread *t = known ? p->threads[at] : thread_add(p, at, tid, now);
+    struct outside_thread *t = known ? p->threads[at] : thread_begin(tools, p, tid, now);
     if (!t)
         return;
     t->here = true;
@@ -126,16 +128,14 @@ struct entry {
     char name[];
 };
 
-bool outside_process_round(struct outside_tools *tools, struct outside_process *p)
+/* Returns how many there are. */
+static unsigned all_visit(struct outside_tools *tools, struct outside_process *p, uint64_t now)
 {
     char buffer[4096] __attribute__((aligned(8)));
     long n = 0;
     unsigned seen = 0;
-    uint64_t now = clock_of(p->record);
-    if (__atomic_load_n(&p->record->state, __ATOMIC_ACQUIRE) != PROCESS_RUNNING ||
-        lseek(p->tasks, 0, SEEK_SET) != 0)
-        return false;
-    outside_index_update(tools, p);
+    if (lseek(p->tasks, 0, SEEK_SET) != 0)
+        return 0;
     while ((n = syscall(SYS_getdents64, p->tasks, buffer, sizeof buffer)) > 0)
         for (long at = 0; at < n;) {
             const struct entry *entry = (const void *)(buffer + at);
@@ -146,9 +146,25 @@ bool outside_process_round(struct outside_tools *tools, struct outside_process *
             thread_visit(tools, p, tid, now);
             seen++;
         }
+    return seen;
+}
+
+bool outside_process_round(struct outside_tools *tools, struct outside_process *p)
+{
+    uint64_t now = clock_of(p->record);
+    bool runs = __atomic_load_n(&p->record->state, __ATOMIC_ACQUIRE) == PROCESS_RUNNING;
+    if (tools->watches)
+        outside_watched_add(tools, p);
+    if (!runs)
+        return false;
+    outside_index_update(tools, p);
+    if (!tools->watches)
+        runs = all_visit(tools, p, now) > 0;
+    for (unsigned i = 0; tools->watches && i < p->thread_count; i++)
+        p->threads[i]->here = outside_thread_look(tools, p, p->threads[i], now);
     ended_close(tools, p);
     p->round_ns = now;
-    return seen > 0;
+    return runs;
 }
 
 void outside_process_close(struct outside_tools *tools, struct outside_process *p)

@@ -21,6 +21,7 @@ struct outside_unseen {
     uint64_t moved;      /* looks: it went on meanwhile */
     uint64_t refused;    /* looks: it may not be looked at */
     int error;           /* errno of the last of those */
+    uint64_t watched;    /* threads that have left their waits to us */
 };
 
 /* What all looks share. */
@@ -32,6 +33,7 @@ struct outside_tools {
     struct unwind_frame *frames;
     uint32_t frames_max;
     uint64_t period;
+    bool watches;                /* only threads that have left their waits to us */
     uint32_t generation;         /* of the last index made */
     struct outside_unseen unseen;
 };
@@ -74,6 +76,7 @@ struct outside_process {
     struct unwind_index *index;
     struct outside_thread **threads; /* by tid */
     unsigned thread_count, thread_capacity;
+    uint32_t watched;       /* of record->watched, that are among the threads, or were */
 };
 
 /* NULL: it cannot be looked at. */
@@ -83,6 +86,13 @@ struct outside_process *outside_process_open(struct outside_tools *tools,
 bool outside_process_round(struct outside_tools *tools, struct outside_process *p);
 void outside_process_close(struct outside_tools *tools, struct outside_process *p);
 
+/* outside_watch.c. Whether a runtime asks if the process may be looked at; the answer: p is what was
+ * opened, or NULL. */
+bool outside_is_asked(const struct spool_process *record);
+void outside_answer(struct spool_process *record, const struct outside_process *p);
+/* Adds the threads that have left their waits to us since the last round. */
+void outside_watched_add(struct outside_tools *tools, struct outside_process *p);
+
 /* outside_index.c: brings p->index up to date. False: its images are not ready to be unwound
  * yet. */
 bool outside_index_update(struct outside_tools *tools, struct outside_process *p);
@@ -90,8 +100,11 @@ bool outside_index_update(struct outside_tools *tools, struct outside_process *p
 /* outside_look.c. A new thread: `began` and what it had run by then. */
 struct outside_thread *outside_thread_open(const struct outside_process *p, pid_t tid,
                                            uint64_t began, bool from_birth);
-void outside_thread_look(struct outside_tools *tools, const struct outside_process *p,
+/* False: it has ended. */
+bool outside_thread_look(struct outside_tools *tools, const struct outside_process *p,
                          struct outside_thread *t, uint64_t now);
+/* Puts it among the process's. False: without memory, or it is there. */
+bool outside_thread_add(struct outside_process *p, struct outside_thread *t);
 /* It has ended. */
 void outside_thread_close(struct outside_tools *tools, const struct outside_process *p,
                           struct outside_thread *t);

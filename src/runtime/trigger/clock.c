@@ -163,6 +163,19 @@ void clock_turn_as(struct rt_thread *t)
     t->clock.age = RT_OLD;
 }
 
+uint64_t clock_leave_wall_as(struct rt_thread *t)
+{
+    uint64_t elapsed = t->clock.base;
+    t->clock.trigger = TRIGGER_CPU;
+    t->clock.base = thread_cpu_ns_as();
+    clock_turn_as(t);
+    window_begin(t, t->clock.base);
+    t->clock.multiple = t->clock.begun; /* ends of waits had made samples rare */
+    t->clock.mirror = false;
+    perf_set_period_as(t, clock_draw_as(t));
+    return elapsed;
+}
+
 /* In the first period: `base` is where it began, and stays. */
 void clock_turn_first_as(struct rt_thread *t)
 {
@@ -656,6 +669,8 @@ void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
     if (t->clock.premature)
         trigger_again_as(t);
     uint64_t cost = account_finish_as(t, ticks_at_entry);
+    if (t->clock.weightless && !quiet)
+        watch_look_as(t, ticks_to_ns(cost) + account_price_as(t));
     t->clock.premature = t->clock.weightless = false;
     if (quiet || !counts_time(t) || ticks_to_ns(cost) <= t->clock.mean * t->clock.multiple / 2) {
         t->clock.slow = 0;

@@ -88,6 +88,15 @@ void ticks_discovered_as(struct rt_thread *t);
  * needs no event; it has lived so long when it ends. */
 bool ticks_begin_with_as(struct rt_thread *t);
 void ticks_lived_as(const struct rt_thread *t, uint64_t cpu_ns);
+/* Threads that wait often (watch.c): at arming; at the end of a wait that is no sample, which has
+ * cost so much. */
+void watch_arm_as(struct rt_thread *t);
+void watch_look_as(struct rt_thread *t, uint64_t spent_ns);
+/* No signal at ends of waits any more. */
+void perf_close_switches_as(struct rt_thread *t);
+/* Right after a signal at the end of a wait: the thread's clock is that of CPU time from now on.
+ * What has not been charged of elapsed time will belong to no context. Returns the elapsed time. */
+uint64_t clock_leave_wall_as(struct rt_thread *t);
 uint64_t clock_draw_as(struct rt_thread *t);
 uint64_t clock_random_as(struct rt_thread *t);
 

@@ -266,6 +266,7 @@ bool perf_arm_as(struct rt_thread *t)
         s.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
         s.sample_period = 1;
         t->switch_fd = event_open_patiently(&s);
+        watch_arm_as(t);
     }
     if (CARRIER_ASK(stops_threads, ()))
         stop_arm_as(t);
@@ -333,6 +334,11 @@ static void events_close(struct rt_thread *t)
 void perf_close_as(struct rt_thread *t)
 {
     event_close(&t->fd);
+}
+
+void perf_close_switches_as(struct rt_thread *t)
+{
+    event_close(&t->switch_fd);
 }
 
 void perf_discovery_close_as(void)

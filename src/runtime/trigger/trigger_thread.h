@@ -73,6 +73,14 @@ struct rt_clock {
         window_switched_ns;
 };
 
+/* Ends of waits that are no samples (trigger/watch.c), since the last look at them. */
+struct rt_waits {
+    uint32_t ends;
+    bool lifts; /* no trampoline is set any more: who looks from outside would meet it */
+    uint64_t spent_ns;       /* what they have cost */
+    uint64_t cpu_ns, now_ns; /* at the last look; 0: there was none */
+};
+
 /* What a trigger has of a thread while another one counts (trigger/turn.h). */
 struct rt_other {
     struct rt_clock clock;
