@@ -365,8 +365,8 @@ struct spool_thread {
     uint32_t outside;    /* atomic enum spool_outside */
     uint32_t multiple;   /* of the mean period, that its event is to have */
     uint32_t watch_seen; /* 1: the collector has begun to look at what it waits */
-    /* atomic; the process's clock, from when on its waits are the collector's to charge; 0: they are
-     * not. And its CPU time then. */
+    /* atomic; of the process's clock: since when its waits are the collector's to charge (0: they
+     * are not); and its CPU time then */
     uint64_t watched_ns, watched_cpu_ns;
 };
 

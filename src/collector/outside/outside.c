@@ -168,9 +168,9 @@ static void put_unseen(struct buf *notes, const struct outside_unseen *u)
 {
     if (u->watched)
         buf_printf(notes,
-                   "%llu threads wait so often that what they wait was looked at from outside; "
-                   "their calls are not counted from then on\n",
-                   (unsigned long long)u->watched);
+                   "%llu thread%s waited so often that what they waited for was looked at from "
+                   "outside; their calls are not counted from then on\n",
+                   (unsigned long long)u->watched, u->watched == 1 ? "" : "s");
     if (u->ready)
         buf_printf(
             notes,

@@ -73,44 +73,77 @@ static void refused(struct outside_tools *tools, int error)
     tools->unseen.error = error;
 }
 
-/* False: it runs, or may not be looked at. */
-static bool registers_read(struct outside_tools *tools, const struct outside_process *p,
-                           const struct outside_thread *t, struct unwind_regs *regs)
+enum look { LOOK_DONE, LOOK_MOVED, LOOK_RUNS, LOOK_NOT };
+
+/* Its registers, and the innermost pages of its stack. What is read before the account tells that
+ * it has not moved is as it was in the wait. */
+static enum look wait_read(struct outside_tools *tools, const struct outside_process *p,
+                           struct outside_thread *t, struct unwind_regs *regs)
 {
     char text[256];
-    if (file_read_once(p, t->tid, "syscall", text, sizeof text))
-        return registers_parse(text, regs);
-    if (errno != ESRCH && errno != ENOENT)
-        refused(tools, errno);
-    return false;
+    struct account before, after;
+    int fd = file_open(p, t->tid, "syscall"), error = errno;
+    bool told = account_read(p, t, &before), read = told && file_read(fd, text, sizeof text);
+    if (fd >= 0 && told && !read)
+        error = errno;
+    if (fd >= 0)
+        close(fd);
+    if (told && !read && error != ESRCH && error != ENOENT)
+        refused(tools, error);
+    if (!read)
+        return LOOK_NOT;
+    if (!registers_parse(text, regs))
+        return LOOK_RUNS;
+    outside_memory_begin(&tools->memory, p->pid);
+    outside_memory_ahead(&tools->memory, regs->r[UNWIND_RSP]);
+    t->turns = before.turns;
+    return account_read(p, t, &after) && after.turns == before.turns ? LOOK_DONE : LOOK_MOVED;
 }
 
-/* Walks its stack and adds the path. False: it cannot be, or the thread went on meanwhile. */
-static bool stack_look(struct outside_tools *tools, const struct outside_process *p,
-                       struct outside_thread *t, const struct account *a, uint32_t phase)
+static bool has_moved(const struct outside_process *p, const struct outside_thread *t)
+{
+    struct account now;
+    return !account_read(p, t, &now) || now.turns != t->turns;
+}
+
+/* Walks its stack and adds the path. */
+static enum look wait_look(struct outside_tools *tools, const struct outside_process *p,
+                           struct outside_thread *t, uint32_t phase)
 {
     struct unwind_regs regs;
-    struct account after;
-    if (!p->index || !registers_read(tools, p, t, &regs))
-        return false;
-    outside_memory_begin(&tools->memory, p->pid);
+    enum look look = wait_read(tools, p, t, &regs);
+    if (look != LOOK_DONE)
+        return look;
     struct unwind_result walk =
         unwind_walk_as(&tools->unwind, p->index, &regs, tools->frames, tools->frames_max);
-    if (!account_read(p, t, &after) || after.turns != a->turns) {
-        tools->unseen.moved++;
-        return false;
-    }
+    if (tools->memory.later && has_moved(p, t))
+        return LOOK_MOVED;
     int error = tools->memory.error;
     if (error == EPERM || error == EACCES) {
         refused(tools, error);
-        return false;
+        return LOOK_NOT;
     }
     struct spool_thread *record = outside_record(tools, p, t, phase);
     t->node = record ? outside_path_add(tools, t, record, &walk) : 0;
     t->node_phase = phase;
     t->truncation = walk.truncation;
     t->guessed = walk.guessed;
-    return t->node != 0;
+    return t->node ? LOOK_DONE : LOOK_NOT;
+}
+
+/* A wait may be shorter than a look, or be over just now. Then the next one is looked at, which is
+ * likely to be of the same kind: if what short waits last were left for a later look to charge, it
+ * would find a long one. False: it cannot be seen. */
+static bool stack_look(struct outside_tools *tools, const struct outside_process *p,
+                       struct outside_thread *t, uint32_t phase)
+{
+    enum { TRIES = 16 };
+    bool owes = t->waited >= (int64_t)tools->period;
+    enum look look = p->index ? LOOK_MOVED : LOOK_NOT;
+    for (int i = 0; i < TRIES && (look == LOOK_MOVED || (look == LOOK_RUNS && owes)); i++)
+        look = wait_look(tools, p, t, phase);
+    tools->unseen.moved += look == LOOK_MOVED;
+    return look == LOOK_DONE;
 }
 
 static uint64_t whole_periods(const struct outside_tools *tools, uint64_t *ns)
@@ -163,7 +196,7 @@ bool outside_thread_look(struct outside_tools *tools, const struct outside_proce
     charge_ready(tools, p, t, phase);
     if (!still) {
         t->node = 0;
-        if (!stack_look(tools, p, t, &a, phase))
+        if (!stack_look(tools, p, t, phase))
             return true;
     }
     struct spool_thread *record = outside_record(tools, p, t, phase);

@@ -7,11 +7,36 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+enum { AHEAD = 4 };
+
+static unsigned slot_of(uint64_t address)
+{
+    return (unsigned)(address / OUTSIDE_PAGE % OUTSIDE_PAGES);
+}
+
 void outside_memory_begin(struct outside_memory *m, pid_t pid)
 {
     m->pid = pid;
     m->moment++;
     m->error = 0;
+    m->later = false;
+}
+
+void outside_memory_ahead(struct outside_memory *m, uint64_t address)
+{
+    struct iovec local[AHEAD], remote[AHEAD];
+    uint64_t first = address - address % OUTSIDE_PAGE;
+    for (unsigned i = 0; i < AHEAD; i++) {
+        uint64_t at = first + i * OUTSIDE_PAGE;
+        unsigned slot = slot_of(at);
+        local[i] = (struct iovec){m->page[slot].bytes, OUTSIDE_PAGE};
+        remote[i] = (struct iovec){(void *)(uintptr_t)at, OUTSIDE_PAGE};
+        m->page[slot].moment = 0;
+        m->page[slot].address = at;
+    }
+    ssize_t n = process_vm_readv(m->pid, local, AHEAD, remote, AHEAD, 0);
+    for (unsigned i = 0; i < AHEAD && n >= (ssize_t)((i + 1) * OUTSIDE_PAGE); i++)
+        m->page[slot_of(first + i * OUTSIDE_PAGE)].moment = m->moment;
 }
 
 /* Where a filter refuses the call. */
@@ -41,11 +66,12 @@ static bool page_read(struct outside_memory *m, uint64_t address, void *bytes)
 
 static const uint8_t *page_at(struct outside_memory *m, uint64_t address)
 {
-    unsigned slot = (unsigned)(address / OUTSIDE_PAGE % OUTSIDE_PAGES);
+    unsigned slot = slot_of(address);
     if (m->page[slot].address == address && m->page[slot].moment == m->moment)
         return m->page[slot].bytes;
     m->page[slot].moment = 0;
     m->page[slot].address = address;
+    m->later = true;
     if (!page_read(m, address, m->page[slot].bytes))
         return NULL;
     m->page[slot].moment = m->moment;

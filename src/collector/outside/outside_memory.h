@@ -14,6 +14,7 @@ struct outside_memory {
     pid_t pid;
     uint64_t moment; /* pages of other moments are stale */
     int error;       /* errno of the last page that could not be read; 0: none */
+    bool later;      /* some page was read since it began, one at a time */
     struct {
         uint64_t address, moment;
         uint8_t bytes[OUTSIDE_PAGE];
@@ -22,6 +23,8 @@ struct outside_memory {
 
 /* From now on it is the memory of this process, as it is now. */
 void outside_memory_begin(struct outside_memory *m, pid_t pid);
+/* Reads the first pages from the address on at once. */
+void outside_memory_ahead(struct outside_memory *m, uint64_t address);
 /* For unwind_thread.fetch. */
 bool outside_memory_fetch(void *memory, uint64_t address, uint64_t *value);
 

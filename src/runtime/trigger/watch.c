@@ -6,7 +6,7 @@
  *
  *     ends cost too much ──> WANTED ──> the collector may look at the process: READY
  *                                                    │
- *     no trampoline any more, and none is set <──────┘   from outside it would be met as a caller
+ *     no trampoline any more, and none is set <──────┘   (from outside it would be met as a caller)
  *                │
  *     no signal at ends of waits; the thread's own clock is that of CPU time; record.watched_ns
  *

@@ -3,6 +3,7 @@
 Elapsed time is known by construction; on a busy machine each wait may be longer, never shorter. What is compared with the
 clock is therefore bounded from below by the construction and from above by the recording's duration."""
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -74,6 +75,28 @@ def sum_is_elapsed():
         expect(abs(charged - lived) < 0.1 * lived + 5 * period,
                f"thread {tid}: {charged} s charged, lived {lived} s")
     expect(len(threads) == 7 and whole > 7 * 0.7, f"{len(threads)} threads, {whole} s")
+
+
+def often():
+    """Threads that wait shortly again and again get no signal at each end (where perf events may be
+    used): they are looked at from outside, and what they wait is known as well."""
+    times = os.path.join(tempfile.mkdtemp(), "times")
+    r = record(target("outside-often"), "0.7", times, options=("-F", "997"), around=())
+    with open(times, encoding="ascii") as f:
+        shortly, longer, waits = (float(word) for word in f.read().split())
+    shutil.rmtree(os.path.dirname(times))
+    expect(r.native.stdout == b"early 0\n", r.native.stdout)
+    refused = any("cannot be used" in note for note in r.report["notes"])  # then all are
+    expect(refused or any("so often that what they waited" in note for note in r.report["notes"]),
+           f"{r.report['notes']}")
+    signals = r.report["overhead"]["deliveries"]
+    expect(signals < waits / 4, f"{signals} signals, {waits} waits")
+    ready = seconds(r, "[unattributed]")  # and without a processor, for the most part
+    for name, known in (("in_short", shortly), ("in_long", longer), ("naps", 1.4)):
+        found = seconds(r, name)
+        expect(0.85 * known - ready - 0.1 < found < 1.15 * known + 0.1,
+               f"{name}: {found} s of {known} s, {ready} s ready")
+    expect(r.report["truncated"] < 0.05 * r.samples(), f"{r.report['truncated_by_reason']}")
 
 
 def children():

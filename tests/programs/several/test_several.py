@@ -134,8 +134,8 @@ def begins():
     """Also a thread whose first period is so short that its event stops behind it is sampled to its
     end."""
     needs_perf()
-    r = Recording(["/usr/bin/perl", "-e",
-                   "for (1..100) { if (!fork) { $x += $_ for 1..250000; exit } wait }"],
+    r = Recording(["/usr/bin/perl", "-MTime::HiRes=clock", "-e",
+                   "for (1..100) { if (!fork) { 1 while clock() < 0.01; exit } wait }"],
                   ["-e", "cpu=1ms", "-e", "page-faults=16", "--budget", "100"])
     children = [t for t in r.report["threads"] if t["cpu_ns"] > 5e6]
     expect(len(children) >= 100, f"{len(children)} threads")
