@@ -57,7 +57,7 @@ struct spool_config {
                                sandboxes */
     uint32_t more_triggers; /* beside the one above, CARRIER_HANDLER only; events and synchronous
                                ones */
-    uint32_t watch;         /* 1: with TRIGGER_WALL: threads that wait often may leave what they wait
+    uint32_t watch;         /* 1: with TRIGGER_WALL: threads that wait often may leave their waits
                                to the collector */
     struct spool_trigger more[TRIGGERS_MAX - 1];
 };

@@ -280,8 +280,8 @@ struct spool_process {
     struct spool_heap heap;
 };
 
-/* Waits of threads that wait often are looked at from outside (runtime/trigger/watch.c). The runtime
- * writes WANTED, the collector the others. */
+/* Waits of threads that wait often are looked at from outside (runtime/trigger/watch.c). The
+ * runtime writes WANTED, the collector the others. */
 enum spool_watch { WATCH_NONE, WATCH_WANTED, WATCH_READY, WATCH_REFUSED };
 
 /* It may have entered a sandbox, and not all that it did there is known. */

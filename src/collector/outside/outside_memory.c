@@ -27,7 +27,7 @@ void outside_memory_ahead(struct outside_memory *m, uint64_t address)
     struct iovec local[AHEAD], remote[AHEAD];
     uint64_t first = address - address % OUTSIDE_PAGE;
     for (unsigned i = 0; i < AHEAD; i++) {
-        uint64_t at = first + i * OUTSIDE_PAGE;
+        uint64_t at = first + (uint64_t)i * OUTSIDE_PAGE;
         unsigned slot = slot_of(at);
         local[i] = (struct iovec){m->page[slot].bytes, OUTSIDE_PAGE};
         remote[i] = (struct iovec){(void *)(uintptr_t)at, OUTSIDE_PAGE};
@@ -35,8 +35,8 @@ void outside_memory_ahead(struct outside_memory *m, uint64_t address)
         m->page[slot].address = at;
     }
     ssize_t n = process_vm_readv(m->pid, local, AHEAD, remote, AHEAD, 0);
-    for (unsigned i = 0; i < AHEAD && n >= (ssize_t)((i + 1) * OUTSIDE_PAGE); i++)
-        m->page[slot_of(first + i * OUTSIDE_PAGE)].moment = m->moment;
+    for (unsigned i = 0; i < AHEAD && n >= OUTSIDE_PAGE; i++, n -= OUTSIDE_PAGE)
+        m->page[slot_of(first + (uint64_t)i * OUTSIDE_PAGE)].moment = m->moment;
 }
 
 /* Where a filter refuses the call. */

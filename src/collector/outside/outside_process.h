@@ -86,8 +86,8 @@ struct outside_process *outside_process_open(struct outside_tools *tools,
 bool outside_process_round(struct outside_tools *tools, struct outside_process *p);
 void outside_process_close(struct outside_tools *tools, struct outside_process *p);
 
-/* outside_watch.c. Whether a runtime asks if the process may be looked at; the answer: p is what was
- * opened, or NULL. */
+/* outside_watch.c. Whether a runtime asks if the process may be looked at; the answer: p is what
+ * was opened, or NULL. */
 bool outside_is_asked(const struct spool_process *record);
 void outside_answer(struct spool_process *record, const struct outside_process *p);
 /* Adds the threads that have left their waits to us since the last round. */

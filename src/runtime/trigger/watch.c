@@ -1,8 +1,8 @@
 /* Waits of threads that wait often are looked at from outside.
  *
- * With -e wall each end of a wait is a signal, however short the wait was. Where such ends cost more
- * than samples may, the thread leaves what it waits to the collector (collector/outside/), which
- * finds it waiting once a period and sends no signal:
+ * With -e wall each end of a wait is a signal, however short the wait was. Where such ends cost
+ * more than samples may, the thread leaves its waits to the collector (collector/outside/), which
+ * looks at it once a period and sends no signal:
  *
  *     ends cost too much ──> WANTED ──> the collector may look at the process: READY
  *                                                    │
