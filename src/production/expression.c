@@ -11,6 +11,7 @@ enum about { ABOUT_NOTHING, ABOUT_INSTRUCTION = 1, ABOUT_FLAGS = 2 };
 struct expression {
     struct production_term terms[PRODUCTION_TERMS];
     unsigned count, depth;
+    unsigned height; /* of the stack, when they have been evaluated */
 };
 
 static const char operand_words[] =
@@ -22,7 +23,10 @@ static bool push(struct parser *p, const struct token *at, struct expression *x,
     if (x->count == PRODUCTION_TERMS)
         return parser_fail(p, at, "this expression has more than %d terms", PRODUCTION_TERMS);
     x->terms[x->count++] = term;
-    return true;
+    x->height += term.what > TERM_NOT ? 1u : term.what == TERM_NOT ? 0u : -1u;
+    return x->height <= PRODUCTION_HEIGHT ||
+           parser_fail(p, at, "this expression needs more than %d values at a time: move what is "
+                              "in parentheses to the front", PRODUCTION_HEIGHT);
 }
 
 /* ---- operands ---- */

@@ -28,6 +28,7 @@ enum {
     PRODUCTION_COUNTERS = 8,   /* numbered from 1 */
     PRODUCTION_TERMS = 1024,   /* of all patterns and conditionals */
     PRODUCTION_DEPTH = 32,     /* of an expression */
+    PRODUCTION_HEIGHT = 62,    /* of its stack of bits: 64, and a run has one more at a time */
     PRODUCTION_ACTIONS = 256,
     PRODUCTION_MICROS = 256,
     PRODUCTION_GROUPS = 32,    /* of results */

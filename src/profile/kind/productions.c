@@ -18,17 +18,21 @@ static bool needed(const struct profile *p)
 
 /* ---- values ---- */
 
-static bool value_good(const struct profile *p, const struct production_value *v)
+static bool value_good(const struct profile *p, const struct production_value *v, uint32_t field)
 {
-    bool placed = v->kind == VALUE_CODE || v->kind == VALUE_IMAGE;
-    return v->kind < VALUE_KINDS &&
+    bool code = v->kind == VALUE_CODE, placed = code || v->kind == VALUE_IMAGE;
+    return production_value_fits(v->kind, field) &&
            (placed ? image_exists(p, v->image) : v->image == PROFILE_IMAGE_NONE) &&
-           (!v->process || v->process < p->process_count);
+           (code ? v->process < p->process_count : !v->process);
 }
 
-static bool values_good(const struct profile *p, const struct production_values *v)
+static bool values_good(const struct profile *p, const struct profile_productions *t,
+                        uint32_t group, const struct production_values *v)
 {
-    return value_good(p, &v->of[0]) && value_good(p, &v->of[1]);
+    if (group >= t->group_count)
+        return false;
+    const uint32_t *fields = t->groups[group].fields;
+    return value_good(p, &v->of[0], fields[0]) && value_good(p, &v->of[1], fields[1]);
 }
 
 static void put_values(struct buf *b, const struct production_values *v)
@@ -41,7 +45,8 @@ static void put_values(struct buf *b, const struct production_values *v)
     }
 }
 
-static void get_values(const struct decoder *d, struct cursor *c, struct production_values *v)
+static void get_values(const struct decoder *d, struct cursor *c, const uint32_t *fields,
+                       struct production_values *v)
 {
     for (unsigned i = 0; i < PRODUCTION_FIELDS && !c->failed; i++) {
         struct production_value *to = &v->of[i];
@@ -49,8 +54,8 @@ static void get_values(const struct decoder *d, struct cursor *c, struct product
         read_images(d, c, &to->image, 1, sizeof *to, "the image of a value, not 0");
         to->process = read_u32(c, "the process of a value");
         to->offset = read_u64(c, "a value");
-        if (!c->failed && !value_good(d->p, to))
-            cursor_fail(c, "a value of an image and a process that there are");
+        if (!c->failed && !value_good(d->p, to, fields[i]))
+            cursor_fail(c, "a value of its group's fields, an image and a process that there are");
     }
 }
 
@@ -61,11 +66,10 @@ static bool check(const struct profile *p, struct err *e)
     const struct profile_productions *t = table_of(p);
     bool good = true;
     for (uint32_t i = 0; i < t->count; i++)
-        good &= values_good(p, &t->counts[i].values) && t->counts[i].group < t->group_count;
-    for (uint32_t i = 0; i < t->item_count; i++)
-        good &= values_good(p, &t->items[i]);
+        good &= values_good(p, t, t->counts[i].group, &t->counts[i].values);
     for (uint32_t i = 0; i < t->stream_count; i++)
-        good &= t->streams[i].group < t->group_count;
+        for (uint32_t k = 0; k < t->streams[i].length; k++)
+            good &= values_good(p, t, t->streams[i].group, &t->items[t->streams[i].first + k]);
     return good || err_set(e, ERR_INTERNAL,
                            "the profile cannot be written: a value of a production is of no image "
                            "or process, or of no group");
@@ -130,6 +134,8 @@ static bool get_group(struct cursor *c, struct profile_productions *t)
     g.kind = (uint32_t)cursor_uleb(c, GROUP_STREAM, "the kind of a group");
     g.fields[0] = get_field(c);
     g.fields[1] = get_field(c);
+    if (!c->failed && g.fields[0] == FIELD_NOTHING)
+        cursor_fail(c, "a group of one field or two");
     g.done = read_u64(c, "the actions of a group");
     g.lost = read_u64(c, "the lost actions of a group");
     if (!c->failed && !profile_productions_add_group(t, &g))
@@ -152,7 +158,8 @@ static void get_counts(const struct decoder *d, struct cursor *c, struct profile
     for (uint32_t i = 0; i < n && !c->failed; i++) {
         struct profile_production_count one = {.group = get_group_index(c, t)};
         one.count = read_u64(c, "a count of values");
-        get_values(d, c, &one.values);
+        if (!c->failed)
+            get_values(d, c, t->groups[one.group].fields, &one.values);
         if (!c->failed && !profile_productions_add_count(t, &one))
             read_no_memory(c);
     }
@@ -166,8 +173,10 @@ static void get_streams(const struct decoder *d, struct cursor *c, struct profil
         struct profile_production_stream s = {.group = get_group_index(c, t)};
         s.frequency = read_u64(c, "the frequency of a stream");
         s.length = (uint32_t)cursor_uleb(c, HOT_STREAM_MOST, "the length of a stream");
+        if (!c->failed && !s.length)
+            cursor_fail(c, "the length of a stream, 1 at least");
         for (uint32_t k = 0; k < s.length && !c->failed; k++)
-            get_values(d, c, &items[k]);
+            get_values(d, c, t->groups[s.group].fields, &items[k]);
         if (!c->failed && !profile_productions_add_stream(t, &s, items))
             read_no_memory(c);
     }

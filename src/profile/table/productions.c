@@ -42,6 +42,16 @@ const char *production_value_name(uint32_t kind)
     return kind < VALUE_KINDS ? names[kind] : "?";
 }
 
+static bool is_of_code(uint32_t field)
+{
+    return field == FIELD_PC || field == FIELD_TARGET || field == FIELD_METHOD;
+}
+
+bool production_value_fits(uint32_t kind, uint32_t field)
+{
+    return is_of_code(field) ? kind == VALUE_CODE : kind < VALUE_KINDS;
+}
+
 bool profile_productions_add_group(struct profile_productions *t,
                                    const struct profile_production_group *g)
 {
@@ -388,7 +398,7 @@ static struct production_value data_value(const struct reading *x,
 static struct production_value value_of(const struct reading *x, const struct spool_productions *s,
                                         uint32_t field, uint64_t value)
 {
-    if (field == FIELD_PC || field == FIELD_TARGET || field == FIELD_METHOD)
+    if (is_of_code(field))
         return (struct production_value){spool_counts_image(value), x->q->process,
                                          key_offset(value), VALUE_CODE};
     if (field == FIELD_ADDRESS)
@@ -458,11 +468,12 @@ static bool add_chain(struct reading *x, const struct spool_productions *s, cons
         const struct spool_production_stream *stream = list.records[i];
         uint32_t length = stream->length, group = stream->group;
         uint64_t frequency = stream->frequency;
-        const uint8_t *end = (const uint8_t *)(stream->items + length);
-        if (length > HOT_STREAM_MOST || length < HOT_STREAM_LEAST || group >= x->group_count ||
-            frequency > SPOOL_COUNTER_MAX || end > view->spool.base + view->spool.mapped)
-            view->damage++;
-        else
+        bool good = length <= HOT_STREAM_MOST && length >= HOT_STREAM_LEAST &&
+                    group < x->group_count && frequency <= SPOOL_COUNTER_MAX;
+        view->damage += !good;
+        /* once only: records of a damaged spool may lie within each other */
+        if (good && spool_view_visit(view, spool_ref_of(&view->spool, stream->items),
+                                     length * sizeof *stream->items))
             ok = add_stream(x, s, group, stream->items, length, frequency);
     }
     free(list.records);
@@ -489,10 +500,10 @@ static void rest_found(void *data, const uint32_t *indices, uint32_t length, uin
 
 static bool add_rest(struct reading *x, const struct spool_productions *s, uint32_t group)
 {
+    struct spool_view *view = x->q->r->view;
     uint32_t count;
-    const struct hot_item *there =
-        production_items(&x->q->r->view->spool, &s->buffers[group], &count);
-    if (!there)
+    const struct hot_item *there = production_items(&view->spool, &s->buffers[group], &count);
+    if (!there || !spool_view_visit(view, s->buffers[group].items, count * sizeof *there))
         return true;
     /* a copy: the program may still write */
     struct hot_item *items = malloc(count * sizeof *items);
@@ -537,6 +548,8 @@ static bool add_groups(struct reading *x)
         memcpy(g.name, from->name, sizeof g.name - 1);
         for (unsigned k = 0; k < PRODUCTION_FIELDS; k++)
             g.fields[k] = from->fields[k] < FIELD_END ? from->fields[k] : FIELD_NOTHING;
+        if (g.fields[0] == FIELD_NOTHING)
+            g.fields[0] = FIELD_IMMEDIATE; /* of a damaged spool */
         if ((x->group_of[i] = group_in(x->to, &g)) == UINT32_MAX)
             return false;
     }

@@ -82,6 +82,9 @@ bool profile_productions_add_stream(struct profile_productions *t,
                                     const struct profile_production_stream *s,
                                     const struct production_values *items);
 
+/* Whether a value of that kind may stand for a group's field (enum production_field, or
+ * FIELD_NOTHING): one of code has a function, others are shown as what they are. */
+bool production_value_fits(uint32_t kind, uint32_t field);
 /* "code", ...; "?" out of range. */
 const char *production_value_name(uint32_t kind);
 

@@ -84,7 +84,7 @@ struct production_row *production_rows(const struct view *v, const struct profil
         if ((s ? s->group : t->counts[i].group) != group)
             continue;
         rows[n].index = i;
-        rows[n].weight = s ? s->frequency * s->length : t->counts[i].count;
+        rows[n].weight = s ? multiply_saturated(s->frequency, s->length) : t->counts[i].count;
         if (!s)
             rows[n].values = t->counts[i].values;
         n++;

@@ -123,6 +123,19 @@ static void test_limits(void **state)
         strcat(text, "(");
     assert_false(read_text(text, &e));
     assert_non_null(strstr(e.message, "nested more than 32 deep"));
+    for (unsigned deep = 30; deep <= 31; deep++) {
+        struct production_trigger t = {.immediate = 1, .has_immediate = true};
+        strcpy(text, "P1: ");
+        for (unsigned i = 0; i < deep; i++)
+            strcat(text, "T.IMM == 0 || T.IMM < 2 && (");
+        strcat(text, "T.IMM == 1");
+        for (unsigned i = 0; i < deep; i++)
+            strcat(text, ")");
+        strcat(text, " => null");
+        assert_int_equal(read_text(text, &e), deep == 30);
+        assert_int_equal(production_match(&program, &t), deep == 30);
+    }
+    assert_non_null(strstr(e.message, "needs more than 62 values at a time"));
     text[0] = '\0';
     for (unsigned i = 0; i < 65; i++)
         sprintf(text + strlen(text), "P%u: T.IMM == %u => null\n", i, i);

@@ -454,10 +454,11 @@ static void test_exact(void **state)
 static void test_writer_refuses(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < 5; i++) {
+    for (unsigned i = 0; i < 6; i++) {
         struct err e = {0};
         size_t size;
         struct profile *p = sample_profile(2, 30, 3);
+        struct profile_productions *t = observed_table(p, TABLE_PRODUCTIONS);
         if (i == 0)
             p->threads[1].process = 3;
         else if (i == 1)
@@ -466,8 +467,11 @@ static void test_writer_refuses(void **state)
             p->threads[1].nodes[7].parent = 9;
         else if (i == 3)
             p->processes[0].maps[0].image = 5;
-        else
+        else if (i == 4)
             p->processes[2].jit[1].address = 0;
+        else /* of no code, in a field that is code */
+            t->counts[0].values.of[0] = (struct production_value){PROFILE_IMAGE_NONE, 0, 1,
+                                                                  VALUE_NUMBER};
         assert_null(profile_encode(p, &size, &e));
         assert_int_equal(e.code, ERR_INTERNAL);
         profile_free(p);
