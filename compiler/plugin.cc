@@ -94,7 +94,8 @@ class pgo_pass : public simple_ipa_opt_pass {
 public:
     explicit pgo_pass(gcc::context *context) : simple_ipa_opt_pass(pgo_pass_data, context) {}
 
-    bool gate(function *) final override { return pgo_wanted(); }
+    /* gcc's own code counts what is not instrumented */
+    bool gate(function *) final override { return pgo_wanted() && !suitable_unit_reason(); }
 
     unsigned int execute(function *) final override
     {

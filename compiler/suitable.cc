@@ -74,7 +74,7 @@ static const char *attribute_reason()
     return NULL;
 }
 
-const char *suitable_reason()
+const char *suitable_unit_reason()
 {
     if (!TARGET_64BIT || TARGET_X32)
         return "it is not x86-64 code";
@@ -83,8 +83,13 @@ const char *suitable_reason()
     if (ix86_cmodel != CM_SMALL && ix86_cmodel != CM_SMALL_PIC && ix86_cmodel != CM_MEDIUM &&
         ix86_cmodel != CM_MEDIUM_PIC)
         return "its code model";
-    if (flag_split_stack)
-        return "-fsplit-stack";
+    return flag_split_stack ? "-fsplit-stack" : NULL;
+}
+
+const char *suitable_reason()
+{
+    if (const char *reason = suitable_unit_reason())
+        return reason;
     if (cfun->calls_setjmp)
         return "it calls setjmp, vfork or the like";
     if (cfun->has_nonlocal_label || crtl->has_nonlocal_goto)
