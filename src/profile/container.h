@@ -30,7 +30,12 @@
 #define CONTAINER_SECTIONS_MAX 1024u
 #define CONTAINER_RAW_MAX (UINT64_C(1) << 33) /* bytes of one section, decompressed */
 
-enum container_kind { CONTAINER_PROFILE = 0, CONTAINER_LIVE = 1 };
+enum container_kind {
+    CONTAINER_PROFILE = 0,
+    CONTAINER_LIVE = 1,
+    CONTAINER_DICTIONARY = 2, /* what a database keeps: src/database/ */
+    CONTAINER_COUNTS = 3,
+};
 
 enum section_flags {
     SECTION_REQUIRED = 1, /* a reader that does not know the type must refuse the file */

@@ -94,6 +94,8 @@ static bool decode(struct decoder *d, const uint8_t *data, size_t size, const ch
                        "%s: its recording has not ended: either it still runs, then "
                        "wait for it or end it, or it was killed, then run `penumbra recover %s`",
                        name, name);
+    if (d->file.kind != CONTAINER_PROFILE)
+        return err_set(d->e, ERR_FORMAT, "%s: a piece of a profile database, not a profile", name);
     return read_known(d, watch) && read_unknown(d, watch);
 }
 

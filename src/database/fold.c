@@ -1,0 +1,78 @@
+#include "database/fold.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- filters ---- */
+
+static bool is_image(const struct profile_image *image, const char *wanted)
+{
+    const char *slash = strrchr(image->path, '/');
+    char id[2 * PROFILE_BUILD_ID_MAX + 1] = "";
+    for (uint32_t i = 0; i < image->build_id_size && i < PROFILE_BUILD_ID_MAX; i++)
+        snprintf(id + (size_t)2 * i, sizeof id - (size_t)2 * i, "%02x", image->build_id[i]);
+    return !strcmp(image->path, wanted) || (slash && !strcmp(slash + 1, wanted)) ||
+           (*id && !strcmp(id, wanted));
+}
+
+static bool is_binary(const struct dictionary *words, const struct profile_node *n,
+                      const char *wanted)
+{
+    if (n->image < words->p->image_count)
+        return is_image(&words->p->images[n->image], wanted);
+    const struct profile_entity *entity =
+        n->image == PROFILE_IMAGE_NONE ? profile_entity_find(words->p, n->offset) : NULL;
+    return entity && (!strcmp(entity_kind_place(entity->kind), wanted) ||
+                      (*entity->scope && !strcmp(entity->scope, wanted)));
+}
+
+static bool is_function(const struct dictionary *words, const struct folded *at,
+                        const char *wanted)
+{
+    const char *name = at->name ? words->p->names->strings[at->name->function] : NULL;
+    if (!name && at->node.image == PROFILE_IMAGE_NONE) {
+        const struct profile_entity *entity = profile_entity_find(words->p, at->node.offset);
+        name = entity ? entity->name : NULL;
+    }
+    return name && strstr(name, wanted);
+}
+
+/* ---- nodes ---- */
+
+static void frame_fold(struct folded *f)
+{
+    if (!f->name || !f->name->start)
+        return;
+    f->node.offset = f->name->start;
+    f->node.guessed = false;
+}
+
+bool fold_make(struct fold *f, const struct dictionary *words, const uint32_t *image_of,
+               const struct store_query *q)
+{
+    bool *through = calloc((size_t)words->count + 1, sizeof *through);
+    *f = (struct fold){.list = calloc((size_t)words->count + 1, sizeof *f->list)};
+    for (uint32_t i = 0; through && f->list && i < words->count; i++) {
+        const struct profile_node *n = &words->nodes[i];
+        struct folded *to = &f->list[f->count++];
+        to->node = *n;
+        if (n->image < words->p->image_count) {
+            to->name = dictionary_name(words->p->names, n->image, n->offset);
+            to->node.image = image_of[n->image];
+        }
+        through[i] = !q->function || (i && through[n->parent]) ||
+                     is_function(words, to, q->function);
+        to->kept = through[i] && (!q->binary || is_binary(words, n, q->binary));
+        if (q->fold)
+            frame_fold(to);
+    }
+    free(through);
+    return f->count == words->count;
+}
+
+void fold_fini(struct fold *f)
+{
+    free(f->list);
+    *f = (struct fold){0};
+}

@@ -1,0 +1,40 @@
+/* What a store consists of.
+ *
+ * Context and ownership: as in store.h. */
+#ifndef PENUMBRA_DATABASE_INTERNAL_H
+#define PENUMBRA_DATABASE_INTERNAL_H
+
+#include "database/dictionary.h"
+#include "database/sql.h"
+#include "database/store.h"
+#include "profile/tree_sum.h"
+
+#define STORE_DAY_NS (INT64_C(86400) * 1000000000)
+#define STORE_HOUR_NS (INT64_C(3600) * 1000000000)
+
+/* The part that is written to. */
+struct store_part {
+    int64_t id, day; /* id 0: none is known */
+    struct dictionary words; /* its nodes are the tree's, once it is open */
+    struct tree_sum tree;
+};
+
+struct store {
+    sqlite3 *db;
+    char *path;
+    int lock; /* descriptor; -1 */
+    char *host;
+    int64_t run;
+    struct store_part part;
+};
+
+/* The day of a moment, from 1970-01-01 on: days before it are negative. */
+static inline int64_t store_day(int64_t ns)
+{
+    return ns / STORE_DAY_NS - (ns % STORE_DAY_NS < 0);
+}
+
+/* reader.c: reads the dictionary of a part. *words is to be freed whatever comes of it. */
+bool store_words(struct store *s, int64_t part, struct dictionary *words, struct err *e);
+
+#endif
