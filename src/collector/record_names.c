@@ -244,7 +244,8 @@ unsigned record_names_add(const struct record_names *r, struct profile *p)
     if (p->names && same && to.done) {
         for (uint32_t i = 0; i < p->image_count; i++)
             same[i] = i;
-        run(r, &to, SYMBOLS_LINES, LINES_NS);
+        if (!r->quick)
+            run(r, &to, SYMBOLS_LINES, LINES_NS);
         left = missing(&to);
         if (left && !is_hurried(r, &to))
             run(r, &to, SYMBOLS_QUICK, QUICK_NS);

@@ -27,6 +27,7 @@ struct record_names {
     /* atomic; when it changes, names that are missing are left out */
     const unsigned *hurried;
     bool gentle;                     /* the program goes on: it comes first */
+    bool quick;                      /* symbol tables alone */
 };
 
 /* Returns of how many images names are missing since there was no time. */

@@ -3,9 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <pwd.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,31 +11,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "collector/machine/machine_sample.h"
-#include "collector/machine/machine_rings.h"
+#include "collector/machine/machine_internal.h"
 #include "collector/measure.h"
 #include "sigsafe/settings.h"
 
-enum { ROUND_MS = 100 };
-
-struct machine {
-    struct machine_rings rings;
-    struct machine_images images;
-    struct machine_processes processes;
-    struct machine_sampler *sampler;
-    uint64_t period_ns;
-    int cgroup;         /* descriptor; -1 */
-    bool whole;         /* all processes are recorded */
-    pthread_t reader, walker;
-    bool reads, walks;  /* the threads run */
-    bool stop;          /* atomic, the reader's: once more, and to the end */
-    bool complete;      /* atomic, the walker's: nothing more will come */
-    sem_t more;         /* the queue has been filled */
-    uint64_t lost, throttled;
-    uint64_t cpu_ns;    /* of both threads */
-    uint64_t start_ns;  /* CLOCK_MONOTONIC */
-    uint64_t begun_ns;  /* how long all processors had been busy then */
-};
+enum { ROUND_MS = 100, LASTING_ROUND_MS = 500, LASTING_RING = 2 << 20, RING = 16 << 20 };
+#define LASTING_TABLES (UINT64_C(40) << 20)
 
 /* ---- what is asked for ---- */
 
@@ -80,11 +59,15 @@ bool machine_open(struct machine **to, const struct machine_options *o, uint64_t
         return err_set(e, ERR_INTERNAL, "out of memory");
     m->period_ns = period_ns;
     m->cgroup = -1;
+    m->lasting = o->lasting;
+    m->images.tables_most = o->lasting ? LASTING_TABLES : MACHINE_TABLES_MOST;
+    m->processes.services = o->lasting ? &m->services : NULL;
+    pthread_mutex_init(&m->walking, NULL);
     m->processes.selection.user = -1;
     m->whole = !o->external && !o->cgroup && !o->user;
     return (!o->user || user_find(o->user, &m->processes.selection.user, e)) &&
            (!o->cgroup || cgroup_open(o->cgroup, &m->cgroup, e)) &&
-           machine_rings_open(&m->rings, period_ns, m->cgroup, e);
+           machine_rings_open(&m->rings, period_ns, o->lasting ? LASTING_RING : RING, m->cgroup, e);
 }
 
 /* ---- how busy the machine is ---- */
@@ -128,7 +111,7 @@ static void *reader_run(void *context)
             sem_post(&m->more);
         if (last)
             break;
-        machine_rings_wait(&m->rings, ROUND_MS);
+        machine_rings_wait(&m->rings, m->lasting ? LASTING_ROUND_MS : ROUND_MS);
     }
     __atomic_fetch_add(&m->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID), __ATOMIC_RELAXED);
     return NULL;
@@ -164,7 +147,9 @@ static void *walker_run(void *context)
             continue;
         last = __atomic_load_n(&m->complete, __ATOMIC_ACQUIRE);
         while (machine_rings_take(&m->rings, &queued)) {
+            pthread_mutex_lock(&m->walking);
             record_take(m, &queued);
+            pthread_mutex_unlock(&m->walking);
             free(queued.bytes);
         }
     }
@@ -283,6 +268,7 @@ void machine_free(struct machine *m)
     machine_processes_free(&m->processes);
     machine_images_free(&m->images);
     machine_sampler_free(m->sampler);
+    machine_services_free(&m->services);
     if (m->cgroup >= 0)
         close(m->cgroup);
     free(m);

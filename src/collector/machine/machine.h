@@ -26,6 +26,9 @@ struct machine_options {
     bool external;      /* --external: of -p PID, or of the program */
     const char *cgroup; /* NULL: not given */
     const char *user;   /* NULL: not given */
+    /* for as long as the machine runs: little memory, and a process has its service
+     * (machine_service.h) instead of its arguments */
+    bool lasting;
 };
 
 struct machine;
@@ -48,5 +51,15 @@ bool machine_run(struct machine *m, int32_t program, struct err *e);
 /* Ends. What is to be known is added to the notes. NULL does nothing. */
 void machine_stop(struct machine *m, struct buf *notes);
 void machine_free(struct machine *m);
+
+/* machine_lasting.c, for a lasting one. What comes from now on is counted in `spool`, a new one
+ * with the same settings; nothing is written to the one before any more. */
+bool machine_swap(struct machine *m, const struct record_spool *spool, struct err *e);
+/* A sample a CPU in so many nanoseconds of its time from now on. */
+void machine_pace(struct machine *m, uint64_t period_ns);
+/* What has been lost so far: samples. */
+uint64_t machine_lost(struct machine *m);
+/* The service of a process, by what its command says in the profile; "": it has none. */
+const char *machine_service(struct machine *m, const char *command);
 
 #endif

@@ -47,6 +47,7 @@ struct machine_image *machine_image_of(struct machine_images *all, uint64_t dev,
         return NULL;
     }
     *at = image;
+    all->known++;
     return image;
 }
 
@@ -205,6 +206,25 @@ static bool file_find(struct machine_images *all, struct machine_image *image, i
     image->fd = ok && record_files_hold(all->files, &held, pid) ? fd : -1;
     if (image->fd < 0)
         close(fd);
+    return ok;
+}
+
+/* Records of both spools have the same numbers, so that keys and tables of images stay good. */
+bool machine_images_move(struct machine_images *all, const struct spool *to)
+{
+    const struct spool *from = all->spool;
+    const struct spool_image **old = calloc((size_t)all->count + 1, sizeof *old), *record;
+    spool_ref next = spool_header(from)->images;
+    for (; old && (record = spool_at(from, next, sizeof *record)); next = record->next)
+        if (record->number && record->number <= all->count)
+            old[record->number - 1] = record;
+    bool ok = old;
+    uint32_t count = all->count;
+    all->spool = to;
+    all->count = 0;
+    for (uint32_t i = 0; ok && i < count; i++)
+        ok = old[i] && publish(all, all->by_number[i], old[i]);
+    free(old);
     return ok;
 }
 
@@ -392,7 +412,7 @@ void machine_image_prepare(struct machine_images *all, struct machine_image *ima
                            const struct machine_map *map)
 {
     struct source s;
-    bool has_room = all->table_bytes < MACHINE_TABLES_MOST;
+    bool has_room = all->table_bytes < all->tables_most;
     all->too_many += !has_room;
     if (!has_room || !source_open(&s, image, pid, map)) {
         image->frames.tried = image->table_tried = true;

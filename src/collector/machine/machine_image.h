@@ -62,9 +62,11 @@ struct machine_images {
     struct machine_image **by_number; /* the first has number 1 */
     uint32_t count, capacity;
     uint32_t changes;     /* how often an image got frames, or a table */
+    uint32_t known;       /* files, with images or without */
     uint64_t table_bytes; /* of all tables and frames */
+    uint64_t tables_most;
     uint64_t unknown;     /* files that could not be found, or are no ELF files */
-    uint64_t too_many;    /* tables that were not made, as there were MACHINE_TABLES_MOST bytes */
+    uint64_t too_many;    /* tables that were not made, as there were tables_most bytes */
 };
 
 #define MACHINE_TABLES_MOST (UINT64_C(400) << 20)
@@ -98,6 +100,8 @@ bool machine_image_walked(struct machine_image *image, bool unsure);
  * tried again. */
 void machine_image_prepare(struct machine_images *all, struct machine_image *image, int32_t pid,
                            const struct machine_map *map);
+/* Gives all images their numbers in another spool. False: it is full. */
+bool machine_images_move(struct machine_images *all, const struct spool *to);
 void machine_images_free(struct machine_images *all);
 
 #endif

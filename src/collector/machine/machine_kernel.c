@@ -17,7 +17,7 @@ struct symbol {
     size_t name;
 };
 
-struct symbols {
+struct machine_symbols {
     struct symbol *list;
     size_t count, capacity;
     struct buf text;
@@ -29,7 +29,7 @@ enum { LINE_MOST = 1024 };
 static char nothing[] = "", unnamed[] = "(kernel code)";
 
 /* ffffffff81000000 T _stext            ffffffffc0200000 t ext4_mount	[ext4] */
-static bool line_take(struct symbols *s, const char *line)
+static bool line_take(struct machine_symbols *s, const char *line)
 {
     char *at;
     uint64_t address = strtoull(line, &at, 16);
@@ -58,40 +58,48 @@ static int compare(const void *a, const void *b)
     return (x->name > y->name) - (x->name < y->name);
 }
 
-static bool symbols_read(struct symbols *s)
+struct machine_symbols *machine_symbols_read(void)
 {
     char line[LINE_MOST];
-    FILE *f = fopen("/proc/kallsyms", "re");
-    bool ok = true;
-    s->ordered = true;
+    struct machine_symbols *s = calloc(1, sizeof *s);
+    FILE *f = s ? fopen("/proc/kallsyms", "re") : NULL;
+    bool ok = s;
+    if (s)
+        s->ordered = true;
     while (f && ok && fgets(line, sizeof line, f))
         ok = line_take(s, line);
     if (f)
         fclose(f);
-    if (!s->ordered)
+    if (ok && !s->ordered)
         qsort(s->list, s->count, sizeof *s->list, compare);
-    return ok;
+    if (ok)
+        return s;
+    machine_symbols_free(s);
+    return NULL;
 }
 
-static void symbols_free(struct symbols *s)
+void machine_symbols_free(struct machine_symbols *s)
 {
+    if (!s)
+        return;
     free(s->list);
     buf_free(&s->text);
+    free(s);
 }
 
-static char *symbol_name(const struct symbols *s, const struct symbol *of)
+static char *symbol_name(const struct machine_symbols *s, const struct symbol *of)
 {
     return (char *)s->text.data + of->name;
 }
 
-static char *symbol_module(const struct symbols *s, const struct symbol *of)
+static char *symbol_module(const struct machine_symbols *s, const struct symbol *of)
 {
     char *name = symbol_name(s, of);
     return name + strlen(name) + 1;
 }
 
 /* The last that begins at or before the address; NULL. */
-static const struct symbol *symbol_at(const struct symbols *s, uint64_t address)
+static const struct symbol *symbol_at(const struct machine_symbols *s, uint64_t address)
 {
     size_t low = 0, high = s->count;
     while (low < high) {
@@ -112,8 +120,8 @@ static bool is_kernel(const struct profile_node *n)
 }
 
 /* *named: whether any node has become an entity. */
-static bool nodes_name(struct entity_batch *made, const struct symbols *s, struct profile_thread *t,
-                       bool *named)
+static bool nodes_name(struct entity_batch *made, const struct machine_symbols *s,
+                       struct profile_thread *t, bool *named)
 {
     for (uint32_t i = 0; i < t->node_count; i++) {
         struct profile_node *n = &t->nodes[i];
@@ -131,20 +139,27 @@ static bool nodes_name(struct entity_batch *made, const struct symbols *s, struc
     return true;
 }
 
-bool machine_kernel_name(struct profile *p, bool *hidden)
+bool machine_kernel_name_by(struct profile *p, const struct machine_symbols *symbols,
+                            bool *hidden)
 {
-    struct symbols symbols = {0};
     struct entity_batch made = {0};
-    bool ok = symbols_read(&symbols), any = false;
+    bool ok = true, any = false;
     for (uint32_t i = 0; ok && i < p->thread_count; i++) {
         bool named = false;
-        ok = nodes_name(&made, &symbols, &p->threads[i], &named) &&
+        ok = nodes_name(&made, symbols, &p->threads[i], &named) &&
              (!named || profile_thread_settle(p, &p->threads[i]));
         any |= named;
     }
     ok = ok && entity_batch_merge(&made, p);
-    *hidden = any && !symbols.count;
+    *hidden = any && !symbols->count;
     entity_batch_free(&made);
-    symbols_free(&symbols);
+    return ok;
+}
+
+bool machine_kernel_name(struct profile *p, bool *hidden)
+{
+    struct machine_symbols *symbols = machine_symbols_read();
+    bool ok = symbols && machine_kernel_name_by(p, symbols, hidden);
+    machine_symbols_free(symbols);
     return ok;
 }

@@ -22,4 +22,12 @@ static inline bool machine_kernel_is(uint64_t address)
  * memory: the profile is fit for profile_free only. */
 bool machine_kernel_name(struct profile *p, bool *hidden);
 
+/* The same by names that were read before, as those of /proc may be hidden by now. NULL without
+ * memory. */
+struct machine_symbols;
+struct machine_symbols *machine_symbols_read(void);
+void machine_symbols_free(struct machine_symbols *s);
+bool machine_kernel_name_by(struct profile *p, const struct machine_symbols *symbols,
+                            bool *hidden);
+
 #endif

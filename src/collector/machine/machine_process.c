@@ -103,6 +103,8 @@ struct machine_process *machine_process_at(struct machine_processes *all, int32_
     if (!p || p->known)
         return p;
     machine_proc_read(all, p);
+    if (all->services)
+        p->service = machine_service_find(all->services, pid, p->ppid, p->service);
     if (!p->name[0])
         snprintf(p->name, sizeof p->name, "(ended)"); /* nothing tells its name any more */
     const struct machine_process *parent = machine_process_find(all, p->ppid);
@@ -116,6 +118,16 @@ void machine_processes_forget(struct machine_processes *all)
     for (unsigned h = 0; h < MACHINE_PROCESS_HASH; h++)
         for (struct machine_process *p = all->by_pid[h]; p; p = p->next)
             p->known = p->ended;
+}
+
+void machine_processes_move(struct machine_processes *all, const struct spool *to)
+{
+    all->spool = to;
+    for (unsigned h = 0; h < MACHINE_PROCESS_HASH; h++)
+        for (struct machine_process *p = all->by_pid[h]; p; p = p->next) {
+            p->record = NULL;
+            threads_free(p, 0);
+        }
 }
 
 void machine_processes_free(struct machine_processes *all)
@@ -195,6 +207,8 @@ static void note_name(struct machine_processes *all, struct machine_process *p,
         machine_process_index_drop(p);
         if (all->selection.user >= 0)
             machine_proc_user(p);
+        if (all->services)
+            p->service = machine_service_find(all->services, p->pid, p->ppid, p->service);
     }
     if (r->tid == r->pid) {
         strncpy(p->name, r->name, sizeof p->name - 1);
@@ -225,6 +239,7 @@ static void process_fork(struct machine_processes *all, const struct machine_rec
         return;
     p->ppid = r->ppid;
     p->user = parent->user;
+    p->service = parent->service;
     p->in_tree = parent->in_tree || r->pid == all->selection.pid;
     p->start_ns = r->time;
     memcpy(p->name, parent->name, sizeof p->name);
@@ -300,7 +315,9 @@ struct spool_process *machine_process_record(struct machine_processes *all,
     struct spool_process *record = p->record ? p->record : spool_alloc_as(s, sizeof *record);
     if (!record || p->record)
         return record;
-    size_t size = p->ended ? 0 : machine_proc_arguments(p, arguments, sizeof arguments);
+    size_t size = all->services ? (size_t)snprintf(arguments, sizeof arguments, "%u", p->service)
+                  : p->ended    ? 0
+                                : machine_proc_arguments(p, arguments, sizeof arguments);
     record->pid = p->pid;
     record->ppid = p->ppid;
     record->state = p->ended ? PROCESS_EXITED : PROCESS_RUNNING;

@@ -21,6 +21,7 @@
 
 #include "collector/machine/machine_image.h"
 #include "collector/machine/machine_record.h"
+#include "collector/machine/machine_service.h"
 #include "sigsafe/spool.h"
 #include "sigsafe/timeline.h"
 #include "sigsafe/unwind_index.h"
@@ -41,6 +42,7 @@ struct machine_process {
     int32_t pid, ppid;
     char name[MACHINE_NAME];
     uid_t user;          /* effective */
+    uint32_t service;    /* its number among machine_processes.services */
     uint64_t scanned_ns; /* /proc has told everything up to then */
     uint64_t start_ns;   /* of the program that it executes; 0: before the recording */
     bool known;          /* what it has mapped */
@@ -65,6 +67,7 @@ struct machine_selection {
 struct machine_processes {
     const struct spool *spool;
     struct machine_images *images;
+    struct machine_services *services; /* NULL: nobody asks for them */
     struct machine_selection selection;
     struct machine_process *by_pid[MACHINE_PROCESS_HASH];
     uint32_t count, ended;
@@ -94,6 +97,8 @@ struct spool_thread *machine_thread_record(struct machine_processes *all,
 /* What is mapped where, for the unwinder. NULL: no memory. */
 const struct unwind_index *machine_process_index(struct machine_processes *all,
                                                  struct machine_process *p);
+/* They get records in another spool, from their next samples on. */
+void machine_processes_move(struct machine_processes *all, const struct spool *to);
 void machine_processes_free(struct machine_processes *all);
 
 /* machine_maps.c: the map that an address is in; NULL. */

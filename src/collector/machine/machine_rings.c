@@ -13,7 +13,7 @@
 #include "collector/machine/machine_record.h"
 #include "collector/measure.h"
 
-enum { RING_MOST = 16 << 20, RING_LEAST = 128 << 10, CPUS_MOST = 4096 };
+enum { RING_LEAST = 128 << 10, CPUS_MOST = 4096 };
 
 /* How long a record may take from its time to being in the ring: a virtual CPU may not run then. */
 #define WRITING_NS UINT64_C(10000000)
@@ -152,11 +152,12 @@ static bool ring_open(struct machine_rings *r, struct machine_ring *ring, int cp
     return true;
 }
 
-bool machine_rings_open(struct machine_rings *r, uint64_t period_ns, int cgroup, struct err *e)
+bool machine_rings_open(struct machine_rings *r, uint64_t period_ns, size_t ring_size, int cgroup,
+                        struct err *e)
 {
     int cpus[CPUS_MOST];
     unsigned count = cpus_read(cpus, CPUS_MOST);
-    *r = (struct machine_rings){.data_size = RING_MOST, .lock = PTHREAD_MUTEX_INITIALIZER};
+    *r = (struct machine_rings){.data_size = ring_size, .lock = PTHREAD_MUTEX_INITIALIZER};
     r->list = calloc(count + 1, sizeof *r->list);
     r->wait = calloc(count + 1, sizeof *r->wait);
     if (!r->list || !r->wait)
@@ -185,6 +186,12 @@ static void rings_control(const struct machine_rings *r, unsigned long what)
 void machine_rings_start(const struct machine_rings *r)
 {
     rings_control(r, PERF_EVENT_IOC_ENABLE);
+}
+
+void machine_rings_pace(const struct machine_rings *r, uint64_t period_ns)
+{
+    for (unsigned i = 0; i < r->count; i++)
+        ioctl(r->list[i].sample, PERF_EVENT_IOC_PERIOD, &period_ns);
 }
 
 void machine_rings_stop(const struct machine_rings *r)

@@ -53,9 +53,13 @@ struct machine_rings {
  * counts what it cannot write. */
 #define MACHINE_QUEUE_MOST (UINT64_C(256) << 20)
 
-/* cgroup: the folder of a control group, to sample only what is in it; -1: everything. Nothing is
- * sampled until machine_rings_start. */
-bool machine_rings_open(struct machine_rings *r, uint64_t period_ns, int cgroup, struct err *e);
+/* ring_size: bytes of each ring, a power of two, or less where that may not be. cgroup: the folder
+ * of a control group, to sample only what is in it; -1: everything. Nothing is sampled until
+ * machine_rings_start. */
+bool machine_rings_open(struct machine_rings *r, uint64_t period_ns, size_t ring_size, int cgroup,
+                        struct err *e);
+/* From the next sample on. */
+void machine_rings_pace(const struct machine_rings *r, uint64_t period_ns);
 void machine_rings_start(const struct machine_rings *r);
 void machine_rings_stop(const struct machine_rings *r);
 /* Samples that the kernel could not write so far: records tell of those that others have followed.

@@ -1,0 +1,38 @@
+/* What a recording of the whole machine consists of (machine.c, machine_lasting.c).
+ *
+ * Context and ownership: as in machine.h. */
+#ifndef PENUMBRA_COLLECTOR_MACHINE_INTERNAL_H
+#define PENUMBRA_COLLECTOR_MACHINE_INTERNAL_H
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "collector/machine/machine.h"
+#include "collector/machine/machine_rings.h"
+#include "collector/machine/machine_sample.h"
+#include "collector/machine/machine_service.h"
+
+struct machine {
+    struct machine_rings rings;
+    struct machine_images images;
+    struct machine_processes processes;
+    struct machine_services services;
+    struct machine_sampler *sampler;
+    uint64_t period_ns;
+    int cgroup;         /* descriptor; -1 */
+    bool whole;         /* all processes are recorded */
+    bool lasting;
+    /* the walker holds it while it counts a record; what is below belongs to it then */
+    pthread_mutex_t walking;
+    pthread_t reader, walker;
+    bool reads, walks;  /* the threads run */
+    bool stop;          /* atomic, the reader's: once more, and to the end */
+    bool complete;      /* atomic, the walker's: nothing more will come */
+    sem_t more;         /* the queue has been filled */
+    uint64_t lost, throttled;
+    uint64_t cpu_ns;    /* of both threads */
+    uint64_t start_ns;  /* CLOCK_MONOTONIC */
+    uint64_t begun_ns;  /* how long all processors had been busy then */
+};
+
+#endif
