@@ -84,6 +84,10 @@ _penumbra() {
         _penumbra_words "$words"
     elif [[ $cur == -* ]]; then
         _penumbra_words "$(awk -F '\t' '{ print $2; if ($1 != " ") print $1 }' <<<"$options")"
+    elif [ "$command" = query ]; then
+        _penumbra_words "top tree services diff"
+    elif [ "$command" = db ]; then
+        _penumbra_words "gc check export"
     else
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")

@@ -11,7 +11,8 @@ const struct number_unit number_bytes[] = {
     {"KiB", 1024},   {"M", 1 << 20},   {"MB", 1 << 20}, {"MiB", 1 << 20}, {"G", 1 << 30},
     {"GB", 1 << 30}, {"GiB", 1 << 30}, {NULL, 0}};
 const struct number_unit number_durations[] = {
-    {"", 1e9}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}, {NULL, 0}};
+    {"", 1e9}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9},
+    {"d", 86400e9}, {NULL, 0}};
 const struct number_unit number_periods[] = {
     {"", 1}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {NULL, 0}};
 const struct number_unit number_percent[] = {{"", 1}, {"%", 1}, {NULL, 0}};

@@ -16,7 +16,7 @@ struct number_unit {
 
 extern const struct number_unit number_counts[];    /* "", k, M, G */
 extern const struct number_unit number_bytes[];     /* "", B, k, M, G: powers of 1024 */
-extern const struct number_unit number_durations[]; /* to nanoseconds: "" = s, ms, s, m, h */
+extern const struct number_unit number_durations[]; /* to nanoseconds: "" = s, ms, s, m, h, d */
 extern const struct number_unit number_periods[];   /* to nanoseconds: "" = ns, ns, us, ms, s */
 extern const struct number_unit number_percent[];   /* "", % */
 
