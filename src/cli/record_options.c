@@ -201,6 +201,11 @@ static const struct option_row rows[] = {
     {0, "fold-recursion", NULL,
      .help = "with --tool calls: no new context for a function that is active already",
      FIELD(struct record_options, recording.engine.fold_recursion)},
+    {0, "kernel", NULL,
+     .help = "add to each stack what it called in the kernel (root, or perf_event_paranoid at "
+             "most 1)",
+     .brief = "add kernel functions to stacks",
+     FIELD(struct record_options, recording.kernel)},
     {0, "no-trampoline", NULL, .help = "do not count calls: leave every return address alone",
      .clears = true, FIELD(struct record_options, recording.trampoline)},
     {0, "verify-cost", NULL,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "collector/describe.h"
+#include "collector/machine/machine_kernel.h"
 #include "collector/record_names.h"
 #include "collector/record_spool.h"
 #include "profile/live.h"
@@ -45,16 +46,19 @@ static const char *first_command(const struct profile *p)
     return first ? first->command : "";
 }
 
-static struct profile *profile_of(const struct record_spool *s, const char *note, struct err *e)
+static struct profile *profile_of(const struct record_spool *s, const struct live_info *info,
+                                  const char *note, struct err *e)
 {
     const struct spool_header *h = spool_header(&s->spool);
     uint64_t damage = 0;
+    bool hidden;
     struct profile *p = profile_from_spool(&s->spool, &damage, e);
     if (!p)
         return NULL;
     p->exit_status = -1;
     p->duration_ns = (uint64_t)h->elapsed_ms * 1000000;
-    if (!describe_machine(p, settings_sampling(&s->spool), e) ||
+    if (!machine_kernel_name(p, live_same_boot(info), &hidden) ||
+        !describe_machine(p, settings_sampling(&s->spool), e) ||
         !describe_set(&p->notes, note, e) || !describe_set(&p->command, first_command(p), e) ||
         !describe_jit(p, NULL, e)) {
         profile_free(p);
@@ -69,7 +73,7 @@ static struct profile *recover(const struct live_info *info, const char *path, c
 {
     /* The program may live on; its samples would go nowhere. */
     __atomic_store_n(&spool_header(&s->spool)->state, SPOOL_STOPPED, __ATOMIC_RELEASE);
-    struct profile *p = profile_of(s, NOTE_RECOVERED, e);
+    struct profile *p = profile_of(s, info, NOTE_RECOVERED, e);
     if (!p)
         return NULL;
     p->recovered = 1;
@@ -136,7 +140,7 @@ static struct profile *open_with(const char *path, enum profile_summing summing,
         return read_profile(path, summing, e);
     if (!open_spool(&info, path, &spool, &alive, e))
         return NULL;
-    struct profile *p = alive ? profile_of(&spool, NOTE_SNAPSHOT, e)
+    struct profile *p = alive ? profile_of(&spool, &info, NOTE_SNAPSHOT, e)
                               : recover(&info, path, NULL, &spool, callbacks, e);
     record_spool_release(&spool, false);
     return p;

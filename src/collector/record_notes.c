@@ -192,19 +192,28 @@ static void put_reason(struct buf *b, const struct profile *p, const struct prof
                    p->metrics[0].trigger, (unsigned long long)p->metrics[0].period);
 }
 
-/* Triggers after the first, which were not had in all threads. */
+/* Triggers after the first, and kernel parts of stacks, which were not had in all threads. */
 static void put_unarmed_others(struct buf *b, const struct record_spool *s)
 {
     enum { MOST = 1 << 20 }; /* the program can scribble over the spool */
-    uint64_t times = 0;
+    uint64_t times = 0, refused = 0;
     const struct spool_process *p;
     spool_ref ref = spool_header(&s->spool)->processes;
-    for (unsigned n = 0; n < MOST && (p = spool_at(&s->spool, ref, sizeof *p)); n++, ref = p->next)
+    for (unsigned n = 0; n < MOST && (p = spool_at(&s->spool, ref, sizeof *p)); n++) {
+        ref = p->next;
         times += p->unarmed_others;
-    if (!times)
-        return;
-    buf_put_count(b, times, "time", "times");
-    buf_puts(b, " one of several triggers could not be set in a thread, where the others were\n");
+        refused += p->kernel_refused;
+    }
+    if (times) {
+        buf_put_count(b, times, "time", "times");
+        buf_puts(b, " one of several triggers could not be set in a thread, where the others "
+                    "were\n");
+    }
+    if (refused) {
+        buf_put_count(b, refused, "thread has", "threads have");
+        buf_puts(b, " no kernel functions in their stacks: there was no memory for them "
+                    "(kernel.perf_event_mlock_kb, ulimit -l)\n");
+    }
 }
 
 /* Where `auto` has chosen bursts, and why: a line each. */

@@ -168,6 +168,15 @@ static bool probe_other(const struct record_event *one, const struct spool_confi
     return switches ? no_switches(event, error, e) : no_hardware(event, error, e);
 }
 
+void record_probe_kernel(const struct spool_config *config, struct buf *notes)
+{
+    if (config->mechanism != MECHANISM_PERF)
+        buf_puts(notes, "kernel functions are not seen (--kernel): it takes perf events\n");
+    else if (config->exclude_kernel)
+        buf_printf(notes, "kernel functions are not seen (--kernel): perf_event_paranoid is %d, "
+                          "and would have to be 1\n", paranoid_level());
+}
+
 bool record_probe_trigger(const struct record_events *events, uint32_t carrier,
                           struct spool_config *config, struct buf *notes, struct err *e)
 {

@@ -20,6 +20,9 @@
 bool record_probe_trigger(const struct record_events *events, uint32_t carrier,
                           struct spool_config *config, struct buf *notes, struct err *e);
 
+/* With --kernel: why stacks have no part in the kernel, if they have none. */
+void record_probe_kernel(const struct spool_config *config, struct buf *notes);
+
 /* The clock and the time stamp counter at one moment. */
 struct record_clocks {
     uint64_t ns, ticks;

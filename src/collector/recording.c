@@ -68,6 +68,8 @@ static void settle_config(struct recording *r)
     r->config.trampoline = o->trampoline && !r->config.outside &&
                            r->config.mechanism != MECHANISM_CALLS && !r->config.more_triggers &&
                            r->config.carrier == CARRIER_HANDLER;
+    r->config.kernel_stacks =
+        o->kernel && r->config.mechanism == MECHANISM_PERF && !r->config.exclude_kernel;
     r->config.arm_sandboxes = o->arm_sandboxes;
     r->config.timeline = o->timeline && carrier_samples(r->config.carrier);
     if (r->config.carrier == CARRIER_COMPILED)
@@ -176,6 +178,8 @@ static bool prepare(struct recording *r, struct err *e)
         !check_trigger(r, e))
         return false;
     note_instrumented(r);
+    if (r->options.kernel)
+        record_probe_kernel(&r->config, &r->notes);
     buf_put_u8(&r->notes, '\0');
     if (!buf_ok(&r->notes))
         return err_set(e, ERR_INTERNAL, "out of memory");

@@ -141,9 +141,7 @@ static void tell_finished(struct recording *r, const struct record_outcome *outc
 static bool name_kernel(struct recording *r, struct profile *p, struct err *e)
 {
     bool hidden = false;
-    if (!r->machine)
-        return true;
-    if (!machine_kernel_name(p, &hidden))
+    if (!machine_kernel_name(p, true, &hidden))
         return err_set(e, ERR_INTERNAL, "out of memory");
     if (!hidden)
         return true;

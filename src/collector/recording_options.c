@@ -151,6 +151,27 @@ static bool machine_settle(struct recording_options *o, struct err *e)
     return true;
 }
 
+/* Samples of the program's threads, at events, by Penumbra in the program. */
+static bool kernel_settle(const struct recording_options *o, struct err *e)
+{
+    const struct event *event = o->events.list[0].event;
+    if (!o->kernel)
+        return true;
+    if (recording_options_is_machine(o))
+        return err_set(e, ERR_USAGE, "from outside, kernel functions are in the stacks anyway: "
+                                     "leave out --kernel");
+    if (o->pid)
+        return err_set(e, ERR_USAGE, "--kernel is for a program that Penumbra starts; for one that "
+                                     "runs: --external -p %d", o->pid);
+    if (o->engine.carrier != CARRIER_HANDLER)
+        return err_set(e, ERR_USAGE, "--kernel adds to stacks of samples: leave out --carrier, "
+                                     "--exact, --tool and --module");
+    return event->trigger == TRIGGER_CPU || event->trigger == TRIGGER_HARDWARE
+               ? true
+               : err_set(e, ERR_USAGE, "with -e %s there are no kernel functions (--kernel); there "
+                                       "are with -e cpu", event->name);
+}
+
 bool recording_options_settle(struct recording_options *o, struct err *e)
 {
     bool has_program = recording_options_has_program(o);
@@ -172,5 +193,5 @@ bool recording_options_settle(struct recording_options *o, struct err *e)
     return check_ranges(o, e) && record_productions_settle(&o->productions, &o->engine, e) &&
            record_values_settle(&o->values, &o->engine, e) &&
            record_engine_settle(&o->engine, o->pid, sampling_option(o), e) && settle_events(o, e) &&
-           family_settle(o, e) && verify_settle(o, e);
+           kernel_settle(o, e) && family_settle(o, e) && verify_settle(o, e);
 }

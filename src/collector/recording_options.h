@@ -30,6 +30,7 @@ struct recording_options {
     bool randomize;
     bool names;         /* keep them in the profile */
     bool arm_sandboxes; /* set the triggers of threads made in sandboxes */
+    bool kernel; /* stacks have a part in the kernel */
     bool trampoline;
     bool timeline; /* keep when samples fell */
     bool wait_all;

@@ -18,6 +18,7 @@
 #include "runtime/sandbox_outside.h"
 #include "runtime/trampoline/trampoline.h"
 #include "runtime/trigger/delivery.h"
+#include "runtime/trigger/kernel.h"
 #include "runtime/trigger/trigger_thread.h"
 #include "sigsafe/timeline.h"
 #include "unwind/unwind.h"
@@ -66,6 +67,7 @@ struct rt_thread {
 
     struct rt_account account;
     struct rt_waits waits;
+    struct rt_kernel kernel;
 
     /* The tree, and the last path in it (path/tree.h). */
     uint8_t *block, *block_end; /* unused part of the current block of nodes */

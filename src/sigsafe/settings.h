@@ -59,6 +59,8 @@ struct spool_config {
                                ones */
     uint32_t watch;         /* 1: with TRIGGER_WALL: threads that wait often may leave their waits
                                to the collector */
+    uint32_t kernel_stacks; /* 1: stacks have a part in the kernel (runtime/trigger/kernel.h) */
+    uint32_t reserved;
     struct spool_trigger more[TRIGGERS_MAX - 1];
 };
 

@@ -270,7 +270,7 @@ struct spool_process {
     uint32_t timed;
     uint32_t watch;     /* atomic enum spool_watch */
     uint32_t watched;   /* atomic: times that watched_ns was set in one of its threads' records */
-    uint32_t reserved;
+    uint32_t kernel_refused; /* atomic: threads whose stacks have no part in the kernel */
     uint64_t cookie_at; /* where in its own memory the cookie is: several processes may call
                            themselves `pid` */
     uint64_t drops[DROP_COUNT];

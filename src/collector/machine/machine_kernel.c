@@ -139,6 +139,15 @@ static bool nodes_name(struct entity_batch *made, const struct machine_symbols *
     return true;
 }
 
+static bool has_kernel(const struct profile *p)
+{
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        for (uint32_t n = 0; n < p->threads[i].node_count; n++)
+            if (is_kernel(&p->threads[i].nodes[n]))
+                return true;
+    return false;
+}
+
 bool machine_kernel_name_by(struct profile *p, const struct machine_symbols *symbols,
                             bool *hidden)
 {
@@ -156,10 +165,14 @@ bool machine_kernel_name_by(struct profile *p, const struct machine_symbols *sym
     return ok;
 }
 
-bool machine_kernel_name(struct profile *p, bool *hidden)
+bool machine_kernel_name(struct profile *p, bool same_boot, bool *hidden)
 {
-    struct machine_symbols *symbols = machine_symbols_read();
-    bool ok = symbols && machine_kernel_name_by(p, symbols, hidden);
+    static const struct machine_symbols none;
+    *hidden = false;
+    if (!has_kernel(p))
+        return true;
+    struct machine_symbols *symbols = same_boot ? machine_symbols_read() : NULL;
+    bool ok = (symbols || !same_boot) && machine_kernel_name_by(p, symbols ? symbols : &none, hidden);
     machine_symbols_free(symbols);
     return ok;
 }

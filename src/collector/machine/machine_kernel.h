@@ -18,9 +18,10 @@ static inline bool machine_kernel_is(uint64_t address)
     return address >> (KEY_OFFSET_BITS - 1) & 1;
 }
 
-/* *hidden: there were such frames, and /proc/kallsyms has no addresses for us. False without
- * memory: the profile is fit for profile_free only. */
-bool machine_kernel_name(struct profile *p, bool *hidden);
+/* same_boot: the kernel that runs is the one that was recorded. *hidden: there were such frames,
+ * and /proc/kallsyms has no addresses for us. False without memory: the profile is fit for
+ * profile_free only. */
+bool machine_kernel_name(struct profile *p, bool same_boot, bool *hidden);
 
 /* The same by names that were read before, as those of /proc may be hidden by now. NULL without
  * memory. */

@@ -99,6 +99,8 @@ void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
         return;
     }
     tree_add_unattributed_as(t, charge.unattributed);
+    if (t->kernel.ring)
+        kernel_read_as(t);
     if (!charge.weight)
         return;
     struct unwind_result walk;

@@ -2,6 +2,7 @@
 
 #include "runtime/thread.h"
 #include "sigsafe/cct_grow.h"
+#include "sigsafe/key.h"
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
@@ -112,12 +113,25 @@ bool tree_add_beside_as(struct rt_thread *t, uint32_t count, uint64_t weight)
     return true;
 }
 
+/* Where a sample was in the kernel, below the user's part. Without room: the user's part. */
+static spool_ref kernel_below_as(struct rt_thread *t, spool_ref leaf)
+{
+    spool_ref node = leaf;
+    for (uint32_t i = t->kernel.count; node && i > 0; i--) {
+        uint64_t address = t->kernel.frames[i - 1];
+        node = child_find_as(t, node, key_make(0, i == 1 ? address : address - 1));
+    }
+    return node ? node : leaf;
+}
+
 SAMPLE_PATH
 void tree_count_as(struct rt_thread *t, uint32_t path, uint64_t weight)
 {
-    t->counted = t->memo[path - 1].node;
-    node_at(t->memo[path - 1].node)->samples += weight;
-    time_note_as(t, t->memo[path - 1].node, weight);
+    spool_ref node = t->counted = t->memo[path - 1].node;
+    if (t->kernel.count)
+        node = kernel_below_as(t, node);
+    node_at(node)->samples += weight;
+    time_note_as(t, node, weight);
 }
 
 SAMPLE_PATH

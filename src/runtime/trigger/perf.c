@@ -8,6 +8,7 @@
 #include "runtime/carrier/carrier.h"
 #include "runtime/kept_files.h"
 #include "runtime/thread.h"
+#include "runtime/trigger/kernel.h"
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/trigger.h"
 #include "runtime/trigger/turn.h"
@@ -214,11 +215,15 @@ int perf_open_as(struct rt_thread *t)
     int32_t *fd = event_of(t);
     event_attributes(&a, guest.process->exclude_kernel, signal_slot(t), t->which);
     a.sample_period = t->clock.period;
+    if (!t->which)
+        kernel_ask_as(&a);
     *fd = event_open_patiently(&a);
     if (goes_without_kernel(*fd, t->clock.trigger)) {
         a.exclude_kernel = 1;
         *fd = event_open_patiently(&a);
     }
+    if (!t->which)
+        kernel_open_as(t);
     if (*fd >= 0)
         return 0;
     int error = -*fd;
@@ -327,12 +332,14 @@ static void event_close(int *fd)
 static void events_close(struct rt_thread *t)
 {
     int32_t *fd;
+    kernel_close_as(t);
     for (uint32_t i = 0; (fd = descriptor_at(t, i)) != NULL; i++)
         event_close(fd);
 }
 
 void perf_close_as(struct rt_thread *t)
 {
+    kernel_close_as(t);
     event_close(&t->fd);
 }
 
@@ -365,6 +372,8 @@ static void close_plainly(int *fd)
 void trigger_abandon_as(struct rt_thread *t)
 {
     int32_t *fd;
+    if (t)
+        kernel_abandon_as(t);
     for (uint32_t i = 0; t && (fd = descriptor_at(t, i)) != NULL; i++)
         close_plainly(fd);
     close_plainly(&discovery_fd);
@@ -372,13 +381,17 @@ void trigger_abandon_as(struct rt_thread *t)
 
 void trigger_abandon_all_as(void)
 {
-    for (uint32_t i = 0; i < rt.slots_used; i++)
+    for (uint32_t i = 0; i < rt.slots_used; i++) {
+        if (thread_at_as(i))
+            kernel_forget_as(thread_at_as(i));
         trigger_abandon_as(thread_at_as(i));
+    }
 }
 
 void trigger_forget_as(struct rt_thread *t)
 {
     int32_t *fd;
+    kernel_forget_as(t);
     for (uint32_t i = 0; (fd = descriptor_at(t, i)) != NULL; i++)
         *fd = -1;
     t->timer = -1;
@@ -555,6 +568,7 @@ void trigger_fork_child_as(void)
         struct rt_thread *t = rt.slots[i];
         if (!t)
             continue;
+        kernel_forget_as(t);
         events_close(t);
         t->timer = -1; /* timers are not inherited */
     }
