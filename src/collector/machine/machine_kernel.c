@@ -172,7 +172,8 @@ bool machine_kernel_name(struct profile *p, bool same_boot, bool *hidden)
     if (!has_kernel(p))
         return true;
     struct machine_symbols *symbols = same_boot ? machine_symbols_read() : NULL;
-    bool ok = (symbols || !same_boot) && machine_kernel_name_by(p, symbols ? symbols : &none, hidden);
+    bool ok = (symbols || !same_boot) &&
+              machine_kernel_name_by(p, symbols ? symbols : &none, hidden);
     machine_symbols_free(symbols);
     return ok;
 }

@@ -19,7 +19,7 @@
 enum {
     ENDS = 64,             /* from one look to the next */
     BOUND_PPM = 20000,     /* of the CPU time, if no bound is asked for ... */
-    ELAPSED_LEAST = 1000,  /* ... and so many times what they cost is more than has passed */
+    ELAPSED_LEAST = 200,   /* ... and so many times what they cost is more than has passed */
 };
 
 void watch_arm_as(struct rt_thread *t)
