@@ -31,8 +31,8 @@ static bool is_function(const struct dictionary *words, const struct folded *at,
                         const char *wanted)
 {
     const char *name = at->name ? words->p->names->strings[at->name->function] : NULL;
-    if (!name && at->node.image == PROFILE_IMAGE_NONE) {
-        const struct profile_entity *entity = profile_entity_find(words->p, at->node.offset);
+    if (!name && at->image == PROFILE_IMAGE_NONE) {
+        const struct profile_entity *entity = profile_entity_find(words->p, at->offset);
         name = entity ? entity->name : NULL;
     }
     return name && strstr(name, wanted);
@@ -44,22 +44,22 @@ static void frame_fold(struct folded *f)
 {
     if (!f->name || !f->name->start)
         return;
-    f->node.offset = f->name->start;
-    f->node.guessed = false;
+    f->offset = f->name->start;
+    f->guessed = false;
 }
 
 bool fold_make(struct fold *f, const struct dictionary *words, const uint32_t *image_of,
                const struct store_query *q)
 {
     bool *through = calloc((size_t)words->count + 1, sizeof *through);
-    *f = (struct fold){.list = calloc((size_t)words->count + 1, sizeof *f->list)};
+    *f = (struct fold){.list = reallocarray(NULL, (size_t)words->count + 1, sizeof *f->list)};
     for (uint32_t i = 0; through && f->list && i < words->count; i++) {
         const struct profile_node *n = &words->nodes[i];
         struct folded *to = &f->list[f->count++];
-        to->node = *n;
+        *to = (struct folded){.offset = n->offset, .image = n->image, .guessed = n->guessed};
         if (n->image < words->p->image_count) {
             to->name = dictionary_name(words->p->names, n->image, n->offset);
-            to->node.image = image_of[n->image];
+            to->image = image_of[n->image];
         }
         through[i] = !q->function || (i && through[n->parent]) ||
                      is_function(words, to, q->function);

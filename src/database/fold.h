@@ -10,8 +10,10 @@
 #include "database/store.h"
 
 struct folded {
-    struct profile_node node;
+    uint64_t offset;
     const struct profile_name *name; /* of the dictionary; NULL: none */
+    uint32_t image;
+    bool guessed;
     bool kept; /* samples that end here are part of the answer */
 };
 

@@ -37,4 +37,7 @@ static inline int64_t store_day(int64_t ns)
 /* reader.c: reads the dictionary of a part. *words is to be freed whatever comes of it. */
 bool store_words(struct store *s, int64_t part, struct dictionary *words, struct err *e);
 
+/* keep.c: forgets the totals of a part that changes. */
+bool store_totals_drop(struct store *s, int64_t part, struct err *e);
+
 #endif

@@ -21,51 +21,57 @@ struct hour {
 #define HOUR_VALUES(h) (h)->part, (h)->begin_ns, (h)->begin_ns + STORE_HOUR_NS, (h)->period_ns, \
                        (h)->slot
 
-static bool samples_put(struct store *s, int64_t service, int64_t slot, const struct counts *c,
-                        struct err *e)
+/* The sum of the blobs that the rows have as their only column. Frees the rows. */
+static bool rows_sum(struct store *s, sqlite3_stmt *rows, int64_t nodes, struct counts *sum,
+                     struct err *e)
 {
-    size_t size;
-    uint8_t *bytes = counts_encode(c, &size, e);
-    const struct sql_blob blob = {bytes, size};
-    bool ok = bytes && sql_run(s->db, e, "INSERT INTO samples (service, slot, taken, weight, bytes)"
-                                         " VALUES (?, ?, ?, ?, ?)", "iiiib", service, slot,
-                               (int64_t)c->taken, (int64_t)c->weight, blob);
-    free(bytes);
-    return ok;
+    struct err problem = {0};
+    struct counts one;
+    bool room = true;
+    while (room && !problem.code && sql_next(s->db, rows, &problem)) {
+        struct sql_blob blob = sql_blob_at(rows, 0);
+        if (counts_decode(&one, blob.data, blob.size, (uint32_t)nodes, &problem))
+            room = counts_add_all(sum, &one);
+        counts_fini(&one);
+    }
+    sql_free(rows);
+    counts_settle(sum);
+    if (problem.code)
+        return err_set(e, problem.code, "%s", problem.message);
+    return room || err_set(e, ERR_INTERNAL, "out of memory");
 }
 
 static bool hour_sum(struct store *s, const struct hour *h, int64_t service, struct err *e)
 {
-    struct err problem = {0};
-    struct counts sum = {0}, one;
-    sqlite3_stmt *rows = sql_prepare(s->db, &problem,
-                                     "SELECT bytes FROM samples WHERE service = ? AND slot IN "
-                                     "(SELECT id FROM slot WHERE " OF_HOUR ")", "iiiiii", service,
-                                     HOUR_VALUES(h));
-    bool room = true;
-    while (room && !problem.code && sql_next(s->db, rows, &problem)) {
-        struct sql_blob blob = sql_blob_at(rows, 0);
-        if (counts_decode(&one, blob.data, blob.size, (uint32_t)h->nodes, &problem))
-            room = counts_add_all(&sum, &one);
-        counts_fini(&one);
+    struct counts sum = {0};
+    size_t size;
+    sqlite3_stmt *rows = sql_prepare(s->db, e, "SELECT bytes FROM samples WHERE service = ? AND "
+                                               "slot IN (SELECT id FROM slot WHERE " OF_HOUR ")",
+                                     "iiiiii", service, HOUR_VALUES(h));
+    bool ok = rows && rows_sum(s, rows, h->nodes, &sum, e);
+    uint8_t *bytes = ok && sum.count ? counts_encode(&sum, &size, e) : NULL;
+    if (ok && sum.count) {
+        const struct sql_blob blob = {bytes, size};
+        ok = bytes && sql_run(s->db, e, "INSERT INTO samples (service, slot, taken, weight, bytes)"
+                                        " VALUES (?, ?, ?, ?, ?)", "iiiib", service, h->slot,
+                              (int64_t)sum.taken, (int64_t)sum.weight, blob);
     }
-    sql_free(rows);
-    counts_settle(&sum);
-    bool ok = problem.code ? err_set(e, problem.code, "%s", problem.message)
-              : !room      ? err_set(e, ERR_INTERNAL, "out of memory")
-                           : !sum.count || samples_put(s, service, h->slot, &sum, e);
+    free(bytes);
     counts_fini(&sum);
     return ok;
 }
 
-static bool hour_services(struct store *s, const struct hour *h, struct err *e)
+/* Calls it for each service of a part. */
+static bool services_each(struct store *s, int64_t part,
+                          bool (*call)(struct store *, const struct hour *, int64_t, struct err *),
+                          const struct hour *h, struct err *e)
 {
     struct err problem = {0};
     sqlite3_stmt *rows = sql_prepare(s->db, &problem, "SELECT id FROM service WHERE part = ?", "i",
-                                     h->part);
+                                     part);
     bool ok = true;
     while (ok && sql_next(s->db, rows, &problem))
-        ok = hour_sum(s, h, sqlite3_column_int64(rows, 0), e);
+        ok = call(s, h, sqlite3_column_int64(rows, 0), e);
     sql_free(rows);
     return ok && (!problem.code || err_set(e, problem.code, "%s", problem.message));
 }
@@ -80,7 +86,7 @@ static bool hour_make(struct store *s, struct hour *h, struct err *e)
                  "WHERE " OF_HOUR, "iiiii", HOUR_VALUES(h)))
         return false;
     h->slot = sqlite3_last_insert_rowid(s->db);
-    return hour_services(s, h, e) &&
+    return services_each(s, h->part, hour_sum, h, e) &&
            sql_run(s->db, e, "DELETE FROM samples WHERE service IN (SELECT id FROM service WHERE "
                              "part = ?) AND slot IN (SELECT id FROM slot WHERE " OF_HOUR ")",
                    "iiiiii", h->part, HOUR_VALUES(h)) &&
@@ -152,16 +158,63 @@ static bool segments_join(struct store *s, int64_t part, struct err *e)
     return ok;
 }
 
+/* ---- and its services' totals ---- */
+
+/* Of the slots with one period. */
+static bool total_make(struct store *s, const struct hour *h, int64_t service, struct err *e)
+{
+    struct counts sum = {0};
+    size_t size;
+    sqlite3_stmt *rows = sql_prepare(s->db, e, "SELECT bytes FROM samples JOIN slot ON slot.id = "
+                                               "samples.slot WHERE service = ? AND period_ns = ?",
+                                     "ii", service, h->period_ns);
+    bool ok = rows && rows_sum(s, rows, h->nodes, &sum, e);
+    uint8_t *bytes = ok && sum.count ? counts_encode(&sum, &size, e) : NULL;
+    if (ok && sum.count) {
+        const struct sql_blob blob = {bytes, size};
+        ok = bytes && sql_run(s->db, e, "INSERT INTO total (service, period_ns, bytes) VALUES "
+                                        "(?, ?, ?)", "iib", service, h->period_ns, blob);
+    }
+    free(bytes);
+    counts_fini(&sum);
+    return ok;
+}
+
+static bool totals_make(struct store *s, int64_t part, struct err *e)
+{
+    struct err problem = {0};
+    bool ok = true;
+    sqlite3_stmt *rows = sql_prepare(s->db, &problem, "SELECT DISTINCT period_ns, nodes FROM slot "
+                                                      "JOIN part ON part.id = slot.part WHERE "
+                                                      "part = ?", "i", part);
+    while (ok && sql_next(s->db, rows, &problem)) {
+        const struct hour all = {.part = part, .period_ns = sqlite3_column_int64(rows, 0),
+                                 .nodes = sqlite3_column_int64(rows, 1)};
+        ok = services_each(s, part, total_make, &all, e);
+    }
+    sql_free(rows);
+    return ok && (!problem.code || err_set(e, problem.code, "%s", problem.message)) &&
+           sql_run(s->db, e, "UPDATE part SET summed = 1 WHERE id = ?", "i", part);
+}
+
+bool store_totals_drop(struct store *s, int64_t part, struct err *e)
+{
+    return sql_run(s->db, e, "UPDATE part SET summed = 0 WHERE id = ? AND summed", "i", part) &&
+           (!sqlite3_changes64(s->db) ||
+            sql_run(s->db, e, "DELETE FROM total WHERE service IN (SELECT id FROM service WHERE "
+                              "part = ?)", "i", part));
+}
+
 static bool days_close(struct store *s, int64_t now_ns, struct err *e)
 {
     int64_t part = 0;
     do {
         if (!sql_number(s->db, e, 0, &part,
-                        "SELECT part FROM segment JOIN part ON part.id = segment.part "
-                        "WHERE day < ? GROUP BY part HAVING count(*) > 1 LIMIT 1", "i",
+                        "SELECT id FROM part WHERE day < ? AND NOT summed LIMIT 1", "i",
                         store_day(now_ns - STORE_HOUR_NS)))
             return false;
-        if (part && !(sql_begin(s->db, e) && sql_end(s->db, segments_join(s, part, e), e)))
+        if (part && !(sql_begin(s->db, e) &&
+                      sql_end(s->db, segments_join(s, part, e) && totals_make(s, part, e), e)))
             return false;
     } while (part);
     return true;
@@ -171,7 +224,8 @@ static bool days_close(struct store *s, int64_t now_ns, struct err *e)
 
 static bool part_delete(struct store *s, int64_t part, struct store_kept *done, struct err *e)
 {
-    bool ok = sql_run(s->db, e, "DELETE FROM samples WHERE service IN (SELECT id FROM service "
+    bool ok = store_totals_drop(s, part, e) &&
+              sql_run(s->db, e, "DELETE FROM samples WHERE service IN (SELECT id FROM service "
                                 "WHERE part = ?)", "i", part) &&
               sql_run(s->db, e, "DELETE FROM service WHERE part = ?", "i", part) &&
               sql_run(s->db, e, "DELETE FROM slot WHERE part = ?", "i", part);
@@ -215,7 +269,7 @@ static bool half_delete(struct store *s, int64_t part, struct store_kept *done, 
     bool ok = sql_run(s->db, e, early, "ii", part, part);
     *any = ok && sqlite3_changes64(s->db);
     done->slots += ok ? (uint64_t)sqlite3_changes64(s->db) : 0;
-    return ok &&
+    return ok && store_totals_drop(s, part, e) &&
            sql_run(s->db, e, "DELETE FROM samples WHERE slot NOT IN (SELECT id FROM slot)", "") &&
            sql_run(s->db, e, "UPDATE part SET sealed = 1 WHERE id = ?", "i", part);
 }
@@ -320,7 +374,9 @@ static void samples_check(const struct checking *c, int64_t part, uint32_t nodes
     struct err problem = {0};
     sqlite3_stmt *rows = sql_prepare(c->s->db, &problem,
                                      "SELECT slot, bytes FROM samples WHERE service IN (SELECT id "
-                                     "FROM service WHERE part = ?)", "i", part);
+                                     "FROM service WHERE part = ?) UNION ALL "
+                                     "SELECT 0, bytes FROM total WHERE service IN (SELECT id "
+                                     "FROM service WHERE part = ?)", "ii", part, part);
     while (sql_next(c->s->db, rows, &problem)) {
         struct sql_blob blob = sql_blob_at(rows, 1);
         struct err damage = {0};

@@ -142,11 +142,11 @@ static bool unit_find(struct answer *a)
 /* Of its nodes: those that samples of one service are in, each after its parent. */
 struct day {
     struct answer *a;
+    bool whole; /* the range has all of it, and its totals are known */
     struct dictionary words;
     struct fold fold;
     uint32_t *image_of;
     uint32_t *name_of; /* 1 + where a name of the dictionary is in the answer's; 0: not yet */
-    uint64_t *self;    /* by node */
     uint32_t *place;   /* by node: 1 + where it is in `chosen` */
     uint32_t *list, *path, *index_of;
     struct profile_node *chosen;
@@ -157,13 +157,12 @@ static bool day_room(struct day *d)
 {
     size_t n = (size_t)d->words.count + 1;
     d->name_of = calloc((size_t)d->words.p->names->name_count + 1, sizeof *d->name_of);
-    d->self = calloc(n, sizeof *d->self);
     d->place = calloc(n, sizeof *d->place);
-    d->list = calloc(n, sizeof *d->list);
-    d->path = calloc(n, sizeof *d->path);
-    d->index_of = calloc(n, sizeof *d->index_of);
-    d->chosen = calloc(n, sizeof *d->chosen);
-    return d->name_of && d->self && d->place && d->list && d->path && d->index_of && d->chosen;
+    d->list = reallocarray(NULL, n, sizeof *d->list);
+    d->path = reallocarray(NULL, n, sizeof *d->path);
+    d->index_of = reallocarray(NULL, n, sizeof *d->index_of);
+    d->chosen = reallocarray(NULL, n, sizeof *d->chosen);
+    return d->name_of && d->place && d->list && d->path && d->index_of && d->chosen;
 }
 
 static void day_fini(struct day *d)
@@ -172,7 +171,6 @@ static void day_fini(struct day *d)
     dictionary_fini(&d->words);
     free(d->image_of);
     free(d->name_of);
-    free(d->self);
     free(d->place);
     free(d->list);
     free(d->path);
@@ -204,10 +202,10 @@ static void choose(struct day *d, uint32_t node)
     }
     while (depth) {
         uint32_t at = d->path[--depth];
-        struct profile_node *to = &d->chosen[d->count];
-        *to = d->fold.list[at].node;
-        to->parent = at ? d->place[to->parent] - 1 : UINT32_MAX;
-        to->self = 0;
+        const struct folded *f = &d->fold.list[at];
+        d->chosen[d->count] = (struct profile_node){
+            .parent = at ? d->place[d->words.nodes[at].parent] - 1 : UINT32_MAX, .subtree = 1,
+            .image = f->image, .offset = f->offset, .guessed = f->guessed};
         d->list[d->count++] = at;
         d->place[at] = d->count;
     }
@@ -288,10 +286,13 @@ static bool service_read(struct day *d, struct group *g, int64_t service)
 {
     struct answer *a = d->a;
     struct err problem = {0};
-    sqlite3_stmt *rows = sql_prepare(a->s->db, &problem,
-                                     "SELECT slot.period_ns, samples.bytes FROM samples JOIN slot "
-                                     "ON slot.id = samples.slot WHERE samples.service = ? AND"
-                                     IN_RANGE, "iii", service, a->q->from_ns, a->q->to_ns);
+    sqlite3_stmt *rows =
+        d->whole ? sql_prepare(a->s->db, &problem,
+                               "SELECT period_ns, bytes FROM total WHERE service = ?", "i", service)
+                 : sql_prepare(a->s->db, &problem,
+                               "SELECT slot.period_ns, samples.bytes FROM samples JOIN slot "
+                               "ON slot.id = samples.slot WHERE samples.service = ? AND" IN_RANGE,
+                               "iii", service, a->q->from_ns, a->q->to_ns);
     while (!problem.code && sql_next(a->s->db, rows, &problem)) {
         uint64_t scale = (uint64_t)sqlite3_column_int64(rows, 0) / a->unit_ns;
         struct sql_blob blob = sql_blob_at(rows, 1);
@@ -329,11 +330,13 @@ static bool days_read(struct answer *a)
     const char *host = text(a->q->host);
     sqlite3_stmt *rows = sql_prepare(
         a->s->db, &problem,
-        "SELECT id FROM part WHERE EXISTS (SELECT 1 FROM slot WHERE slot.part = part.id AND"
-        IN_RANGE ")" OF_HOST "ORDER BY day, id", "iiss", a->q->from_ns, a->q->to_ns, host, host);
+        "SELECT id, summed AND NOT EXISTS (SELECT 1 FROM slot WHERE slot.part = part.id AND NOT ("
+        IN_RANGE ")) FROM part WHERE EXISTS (SELECT 1 FROM slot WHERE slot.part = part.id AND"
+        IN_RANGE ")" OF_HOST "ORDER BY day, id", "iiiiss", a->q->from_ns, a->q->to_ns,
+        a->q->from_ns, a->q->to_ns, host, host);
     bool ok = true;
     while (ok && !problem.code && sql_next(a->s->db, rows, &problem)) {
-        struct day d = {.a = a};
+        struct day d = {.a = a, .whole = sqlite3_column_int(rows, 1)};
         int64_t part = sqlite3_column_int64(rows, 0);
         ok = day_open(&d, part) && services_read(&d, part);
         day_fini(&d);

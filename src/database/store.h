@@ -4,6 +4,7 @@
  *      part      a day of a host: a dictionary (dictionary.h) in segments, and its services
  *      slot      an interval of time, later an hour; when, and what was lost in it
  *      samples   of a service in a slot: a blob (counts.h) that refers to the part's dictionary
+ *      total     of a service in all slots, once its day is over
  *      run       of the daemon: when it began, was last heard of, and whether it ended in order
  *
  * What goes in is the profile of an interval, what comes out one of a range of time: an ordinary

@@ -338,7 +338,8 @@ bool store_put(struct store *s, const struct profile *p, const struct store_slot
     int64_t id;
     if (!sql_begin(s->db, e))
         return false;
-    bool ok = part_open(s, store_day(slot->begin_ns), e) && images_add(&w) && entities_add(&w) &&
+    bool ok = part_open(s, store_day(slot->begin_ns), e) &&
+              store_totals_drop(s, s->part.id, e) && images_add(&w) && entities_add(&w) &&
               names_add(&w) && trees_add(&w) && segment_write(&w) && slot_write(&w, &id) &&
               samples_write(&w, id);
     ok = sql_end(s->db, ok, e);

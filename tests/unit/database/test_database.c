@@ -287,6 +287,9 @@ static void hours(void **state)
     assert_int_equal(weight(s, &all), 120 * 7 + 60 * 5);
     /* The day is over: one segment, to which nothing is lost, and which is gone on with. */
     assert_true(store_keep(s, &none, MIDNIGHT + 2 * DAY, &done, &e));
+    assert_int_equal(weight(s, &all), 120 * 7 + 60 * 5);
+    const struct store_query second = {.from_ns = MIDNIGHT + HOUR, .to_ns = MIDNIGHT + DAY};
+    assert_int_equal(weight(s, &second), 60 * 7 + 30 * 5);
     put(s, both, 2, MIDNIGHT + 5 * HOUR);
     assert_int_equal(weight(s, &all), 120 * 7 + 60 * 5 + 12);
     assert_int_equal(problems(s), 0);
