@@ -4,7 +4,7 @@
  *
  * Each service has as many different stacks an hour, of 8 to 31 frames, out of a pool that is four
  * times as large and changes a little every day; stacks that begin alike share their callers.
- * Every function has three addresses. Hours are written as the daemon leaves them: one slot each. */
+ * Every function has three addresses. Hours are as the daemon leaves them: one slot each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -484,7 +484,8 @@ struct profile *store_get(struct store *s, const struct store_query *q, struct s
     }
     /* One state of the database, whatever others write meanwhile. */
     bool ok = sql_script(s->db, e, "BEGIN") && range_read(s, q, range, e) &&
-         (range->slots || err_set(e, ERR_NOT_FOUND, "the database has nothing of this range"));
+         (range->slots || err_set(e, ERR_NOT_FOUND, "the database has nothing of this range "
+                                                    "(intervals are written when they are over)"));
     ok = ok && unit_find(&a) && names_begin(&a) && days_read(&a) && names_widen(&a) &&
          places_put(&a) && describe(&a, range) && groups_put(&a, range);
     sql_end(s->db, false, NULL);

@@ -7,8 +7,9 @@
 #include "database/internal.h"
 #include "profile/kind/kind.h"
 
-/* A dictionary that has grown beyond this is sealed: the day gets another one. */
-enum { NODES_MANY = 1 << 20, SERVICES_MOST = 4096, NAME_MOST = 255 };
+/* A dictionary that has grown beyond this is sealed, and the day gets another one: it is in memory,
+ * with 110 bytes a node. */
+enum { NODES_MANY = 200000, SERVICES_MOST = 4096, NAME_MOST = 255 };
 
 static char generated[] = "(generated code)", nothing[] = "";
 
