@@ -100,7 +100,7 @@ def sampled():
         expect(abs(found["in_first"]["total"] / whole - 0.5) < 0.25, f"{found['in_first']} of {whole}")
         expect(set(functions(db, "--function", "in_second")) & {"in_second", "in_first"} == {"in_second"}, "--function")
         expect("read" not in functions(db, "--binary", "machine-split"), "--binary")
-        expect("in_first" in ask(db, "--last", "1h", "tree"), "tree")
+        expect("in_first" in ask(db, "--last", "1h", "--program", "machine-split", "tree"), "tree")
         services = json.loads(ask(db, "--json", "services"))
         expect("machine-split" in [s["program"] for s in services], services)
         out = os.path.join(folder, "out.pnb")
