@@ -311,7 +311,7 @@ void process_adopt(void)
     if (t)
         alternate_again_as(t);
     const bool *believed = signals_believed_as(); /* by the child that it has been so far */
-    bool blocked = believed && *believed;
+    bool blocked = believed && *believed, acts = believed && signals_child_acts_as();
     signals_believe_blocked(blocked);
     if (t)
         t->mask.trap_blocked = blocked;
@@ -319,6 +319,8 @@ void process_adopt(void)
     process_fork_child();
     if (rt_profiled_as())
         signals_believe_as(blocked);
+    if (rt_profiled_as() && acts)
+        signals_mask_real_as(SIG_UNBLOCK);
     signals_adopt_stacks();
 }
 

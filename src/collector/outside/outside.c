@@ -1,12 +1,14 @@
 #include "collector/outside/outside.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,7 +27,7 @@ struct outside_rounds {
     struct record_living living; /* noted: has been opened, or could not be */
     uint64_t random;
     bool randomize;
-    const bool *stop;
+    const uint32_t *stop; /* a futex */
 };
 
 static bool is_readable(const char *path)
@@ -89,6 +91,13 @@ static uint64_t draw(struct outside_rounds *r)
     return r->randomize ? r->tools.period / 2 + x % (r->tools.period + 1) : r->tools.period;
 }
 
+/* Until it is to stop, at most: a period may be long. */
+static void rest(const struct outside_rounds *r, uint64_t ns)
+{
+    struct timespec most = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+    syscall(SYS_futex, r->stop, FUTEX_WAIT_PRIVATE, 0, &most, NULL, 0);
+}
+
 static void *rounds_run(void *context)
 {
     struct outside_rounds *r = context;
@@ -103,8 +112,7 @@ static void *rounds_run(void *context)
             wait = SPARE * cpu;
         if (!r->processes && wait < IDLE_NS)
             wait = IDLE_NS;
-        struct timespec pause = {(time_t)(wait / 1000000000), (long)(wait % 1000000000)};
-        nanosleep(&pause, NULL);
+        rest(r, wait);
     }
     while (r->processes) {
         struct outside_process *p = r->processes;
@@ -114,7 +122,8 @@ static void *rounds_run(void *context)
     return NULL;
 }
 
-static struct outside_rounds *rounds_make(const struct record_spool *spool, const bool *stop)
+static struct outside_rounds *rounds_make(const struct record_spool *spool,
+                                          const uint32_t *stop)
 {
     const struct spool_config *c = settings_sampling(&spool->spool);
     struct outside_rounds *r = calloc(1, sizeof *r);
@@ -151,7 +160,7 @@ bool outside_start(struct outside *o, const struct record_spool *spool, struct e
 {
     sigset_t all, before;
     outside_descriptors_allow();
-    o->stop = false;
+    o->stop = 0;
     o->rounds = rounds_make(spool, &o->stop);
     if (!o->rounds)
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -193,7 +202,8 @@ void outside_stop(struct outside *o, struct buf *notes)
 {
     if (!o->started)
         return;
-    __atomic_store_n(&o->stop, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&o->stop, 1, __ATOMIC_RELEASE);
+    syscall(SYS_futex, &o->stop, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     pthread_join(o->thread, NULL);
     o->started = false;
     put_unseen(notes, &o->rounds->tools.unseen);

@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -24,7 +25,7 @@ struct outside_rounds;
 struct outside {
     pthread_t thread;
     bool started;
-    bool stop; /* atomic */
+    uint32_t stop; /* atomic futex word; 1: it is to end */
     struct outside_rounds *rounds;
 };
 

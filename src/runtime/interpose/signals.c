@@ -421,8 +421,10 @@ static int action_of_fault(int signal, const struct sigaction *wanted, struct si
 static int action_of_child(const struct sigaction *wanted, struct sigaction *old)
 {
     struct sigaction before;
-    if (wanted)
+    if (wanted) {
         vfork_child_unsample_as();
+        signals_child_act();
+    }
     int result = REAL(sigaction)(signals_number_as(), wanted, &before);
     if (result == 0 && old)
         answer_write(old, before.sa_sigaction == handler_as ? &program_action : &before);

@@ -22,9 +22,10 @@
 enum { MASK_SIZE = 8, SLOT_WAKE = 0x7fffffff, CODE_TRAP_PERF = 6 };
 
 /* What the program believes of our signal's mask in this thread. A vfork child runs on its parent's
- * thread-local storage, but its mask is its own. */
+ * thread-local storage, but its mask is its own. Once it has set the signal's action itself, our
+ * handler is not there to keep what is blocked: then its mask is what it believes. */
 struct belief {
-    bool blocked, child_blocked;
+    bool blocked, child_blocked, child_acts;
     int32_t child;
 };
 static _Thread_local struct belief belief __attribute__((tls_model("initial-exec")));
@@ -53,6 +54,7 @@ static bool *believed_as(void)
     if (belief.child != pid) {
         belief.child = pid;
         belief.child_blocked = belief.blocked;
+        belief.child_acts = false;
     }
     return &belief.child_blocked;
 }
@@ -100,6 +102,18 @@ bool signals_mask_real_as(int how)
     uint64_t set = bit_as(), old = 0;
     return sys_call6_as(SYS_rt_sigprocmask, how, (long)&set, (long)&old, MASK_SIZE, 0, 0) == 0 &&
            old & set;
+}
+
+bool signals_child_acts_as(void)
+{
+    return believed_as() == &belief.child_blocked && belief.child_acts;
+}
+
+void signals_child_act(void)
+{
+    if (*believed_as())
+        signals_mask_real_as(SIG_BLOCK);
+    belief.child_acts = true;
 }
 
 /* A signal that is pending is taken for one that the program has blocked: so belief comes first. */
@@ -296,7 +310,7 @@ static int mask_change(mask_function *real, int how, const sigset_t *set, sigset
     uint64_t wanted = set ? signals_mask_of(set) : 0, given_mask = wanted, was = 0;
     bool before = *believed_as();
     sigset_t given, scratch;
-    if (how != SIG_UNBLOCK && !signals_yield_as())
+    if (how != SIG_UNBLOCK && !signals_yield_as() && !signals_child_acts_as())
         given_mask &= ~bit_as();
     sigemptyset(&given);
     __builtin_memcpy(&given, &given_mask, sizeof given_mask);
@@ -359,7 +373,7 @@ EXPORT int sigpending(sigset_t *set)
     if (result != 0 || !signals_active_as())
         return result;
     uint64_t pending = signals_mask_of(set);
-    if (!signals_yield_as())
+    if (!signals_yield_as() && !signals_child_acts_as())
         pending &= ~bit_as();
     if (*believed_as() && held_here_as())
         pending |= bit_as();

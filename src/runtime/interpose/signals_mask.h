@@ -28,6 +28,10 @@ int signals_number_as(void);
  * kernel says. */
 bool *signals_believed_as(void);
 void signals_believe_as(bool blocked);
+/* A child that is not ours, of vfork or of a raw fork, is about to set the signal's action; has
+ * done so: from then on its mask is what it believes. */
+void signals_child_act(void);
+bool signals_child_acts_as(void);
 /* A vfork child begins, which believes what its parent does. */
 void signals_belief_of_child(void);
 /* What the kernel knows of a sigset_t, which may be no longer. */

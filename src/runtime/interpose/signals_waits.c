@@ -36,30 +36,36 @@ static bool has_ours(const sigset_t *set, bool *known)
 /* ---- a mask for the time of a call ---- */
 
 struct mask_time {
-    bool used;
+    bool used, real;
 };
 
-/* Only where the program's mask blocks our signal and the call's does not. */
+/* Only where the program's mask blocks our signal and the call's does not. Where it is blocked for
+ * the kernel already, it is pending there: our handler must only not keep it. */
 static struct mask_time mask_begin(const sigset_t *mask)
 {
     struct mask_time m = {false};
     bool known, member = has_ours(mask, &known);
-    if (!known || member || signals_yield_as() || !*signals_believed_as())
+    if (!known || member || !*signals_believed_as() || signals_child_acts_as())
         return m;
     m.used = true;
-    signals_mask_real_as(SIG_BLOCK);
-    held_drop_sample_as(signals_number_as());
+    m.real = !signals_yield_as();
+    if (m.real) {
+        signals_mask_real_as(SIG_BLOCK);
+        held_drop_sample_as(signals_number_as());
+    }
     signals_believe_as(false);
-    held_release_as(signals_number_as());
+    if (m.real)
+        held_release_as(signals_number_as());
     return m;
 }
 
 static void mask_end(void *state)
 {
     int error = errno;
-    (void)state;
+    const struct mask_time *m = state;
     signals_believe_as(true);
-    signals_mask_real_as(SIG_UNBLOCK);
+    if (m->real)
+        signals_mask_real_as(SIG_UNBLOCK);
     errno = error;
 }
 

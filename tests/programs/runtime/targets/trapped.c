@@ -333,6 +333,19 @@ static void fork_and_exec(const char *self)
     unblock();
 }
 
+/* With masks of their own, while it is blocked. */
+static void wait_each(void)
+{
+    static void (*const each[])(void) = {take_ppoll, take_pselect, take_epoll, take_sigsuspend,
+                                         take_suspend_number, take_ppoll_number};
+    for (unsigned i = 0; i < sizeof each / sizeof *each; i++) {
+        caught = 0;
+        raise(SIGTRAP);
+        each[i]();
+        say("waited");
+    }
+}
+
 static void descriptors(void)
 {
     struct signalfd_siginfo info;
@@ -351,10 +364,31 @@ static void descriptors(void)
         compute();
     }
     say("read");
+    wait_each();
     unblock();
     raise(SIGTRAP);
     say("unblocked");
     close(ready_fd.fd);
+}
+
+/* Its action is its own, and its mask. */
+static void raw_child(void)
+{
+    struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+    block();
+    fflush(stdout);
+    if (syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L) == 0) {
+        sigaction(SIGTRAP, &action, NULL);
+        wait_each();
+        raise(SIGTRAP);
+        say("blocked in a raw child");
+        unblock();
+        say("unblocked");
+        fflush(stdout);
+        _exit(0);
+    }
+    wait(NULL);
+    unblock();
 }
 
 static void faults(void)
@@ -438,6 +472,7 @@ int main(int argc, char **argv)
     threads(waiter);
     threads(unblocker);
     fork_and_exec(argv[0]);
+    raw_child();
     faults();
     puts("descriptors");
     descriptors();
