@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 struct reading {
     struct machine *m;
     struct err *e;
@@ -25,16 +24,35 @@ static int take(void *data, const char *section, const char *name, const char *v
     return ok;
 }
 
+/* Devices and pipes may have no end: what is longer is no machine file. */
+enum { FILE_MOST = 1 << 16 };
+
+static bool read_text(const char *path, char text[FILE_MOST + 1], struct err *e)
+{
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return err_set_errno(e, ERR_NOT_FOUND, errno, "cannot read the machine file %s", path);
+    size_t size = fread(text, 1, FILE_MOST + 1, f);
+    int why = ferror(f) ? errno : 0;
+    fclose(f);
+    if (why)
+        return err_set_errno(e, ERR_NOT_FOUND, why, "cannot read the machine file %s", path);
+    if (size > FILE_MOST || memchr(text, '\0', size))
+        return err_set(e, ERR_USAGE, "%s is no machine file: it is %s", path,
+                       size > FILE_MOST ? "too long" : "not text");
+    text[size] = '\0';
+    return true;
+}
+
 bool machine_file_read(const char *path, struct machine *m, struct err *e)
 {
     struct err problem = {0};
     struct reading r = {.m = m, .e = &problem};
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return err_set_errno(e, ERR_NOT_FOUND, errno, "cannot read the machine file %s", path);
+    char text[FILE_MOST + 1];
+    if (!read_text(path, text, e))
+        return false;
     machine_init(m);
-    int line = ini_parse_file(f, take, &r);
-    fclose(f);
+    int line = ini_parse_string(text, take, &r);
     if (r.failed && line > 0)
         return err_set(e, ERR_USAGE, "%s:%d: %s", path, line, problem.message);
     if (line)

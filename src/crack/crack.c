@@ -212,13 +212,20 @@ static uint32_t part_of(const struct cracking *c, uint32_t size)
     return size > most ? most : size ? size : 8;
 }
 
+/* Without the base: renaming knows which registers are copies of each other. */
+static uint32_t form_of(const struct x86_memory *m)
+{
+    uint64_t text = (uint64_t)m->disp * 31 + m->index;
+    return (uint32_t)((text * 31 + m->scale) * UINT64_C(0x9e3779b97f4a7c15) >> 32) | 1;
+}
+
 static void add_loads(struct cracking *c, unsigned operand, unsigned to)
 {
     const struct x86_memory *m = &c->memory[operand];
     uint32_t size = m->size > LINE ? LINE : m->size, part = part_of(c, size);
     for (uint32_t at = 0; at == 0 || at < size; at += part) {
         struct uop u = {.class = UOP_LOAD, .operand = (uint8_t)operand, .size = (uint8_t)part,
-                        .offset = (uint8_t)at};
+                        .offset = (uint8_t)at, .form = form_of(m)};
         add_address(&u, c, m);
         if (to != UOP_REGISTERS)
             add_result(&u, to);
@@ -233,7 +240,8 @@ static void add_stores(struct cracking *c, unsigned operand, unsigned source)
     uint32_t size = m->size > LINE ? LINE : m->size, part = part_of(c, size);
     for (uint32_t at = 0; at == 0 || at < size; at += part) {
         struct uop address = {.class = UOP_STORE_ADDRESS, .operand = (uint8_t)operand,
-                              .size = (uint8_t)part, .offset = (uint8_t)at};
+                              .size = (uint8_t)part, .offset = (uint8_t)at,
+                              .form = form_of(m)};
         struct uop data = address;
         add_address(&address, c, m);
         data.class = UOP_STORE_DATA;
@@ -253,7 +261,7 @@ static void add_elements(struct cracking *c, bool stores)
     unsigned size = c->memory[0].size ? c->memory[0].size : 8;
     unsigned elements = c->vector_width / (size < 4 ? 4 : size > 8 ? 8 : size);
     c->memory[0].size = (uint16_t)(size > 8 ? 8 : size);
-    for (unsigned i = 0; i < elements && i < UOPS_MOST / 2 - 2; i++)
+    for (unsigned i = 0; i < elements; i++)
         if (stores)
             add_stores(c, 0, UOP_REGISTERS);
         else
@@ -332,6 +340,19 @@ static void note_fusion(struct cracking *c)
     if (is_one_of(c->mnemonic, names) && find_operand(c, X86_MEM_WRITE) == INSN_OPERANDS &&
         !(c->out->flags & INSN_LOCKED))
         c->out->flags |= INSN_FUSES;
+}
+
+/* add, sub, inc, dec and lea of a register and a constant of a byte, of 4 or 8 bytes. */
+static void note_adds(struct cracking *c)
+{
+    static const char *const names[] = {"add", "sub", "inc", "dec", NULL};
+    const struct x86_insn *insn = &c->insn;
+    bool adds = is_one_of(c->mnemonic, names) && !c->memories && c->operands[0].bits >= 32 &&
+                (insn->imm_size == 1 || strchr("id", c->mnemonic[0]));
+    bool leads = !strcmp(c->mnemonic, "lea") && insn->base < X86_RIP && insn->index == X86_NONE &&
+                 insn->disp_size == 1 && c->operands[0].bits >= 32;
+    if (adds || leads)
+        c->main.flags |= UOP_ADDS;
 }
 
 static bool is_vector_class(unsigned class)
@@ -498,6 +519,7 @@ bool crack(const uint8_t *code, size_t available, uint32_t vector_bytes, struct 
     note_lea(&c);
     note_transfer(&c);
     note_fusion(&c);
+    note_adds(&c);
     if (is_zero(&c)) {
         c.main.flags |= UOP_ZERO;
         c.main.source_count = 0;

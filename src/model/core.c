@@ -4,8 +4,6 @@
 
 #include "model/core_internal.h"
 
-enum { UOPS_PER_WINDOW = 6 };
-
 /* ---- making ---- */
 
 bool core_queue_make(struct queue *q, uint32_t size)
@@ -257,6 +255,7 @@ static void execute(struct step *s, const struct uop *u, uint64_t repeated, stru
     if (s->fused && u->class == UOP_ALU) { /* the branch's port does both */
         changed = *u;
         changed.class = UOP_BRANCH;
+        changed.flags &= (uint8_t)~UOP_ADDS;
         u = &changed;
     }
     core_execute(core, u, s->x, repeated, p, s->cost);
@@ -272,7 +271,7 @@ static void run_slot(struct step *s, unsigned from, unsigned to, uint64_t repeat
     struct model_core *core = s->core;
     struct passage last = {0}, before = {0};
     const struct uop *store = NULL;
-    uint64_t done = 0;
+    uint64_t done = 0, source = 0;
     for (unsigned i = from; i < to; i++) {
         const struct uop *u = &s->insn->uops[i];
         struct passage p;
@@ -283,7 +282,10 @@ static void run_slot(struct step *s, unsigned from, unsigned to, uint64_t repeat
         execute(s, u, repeated, &p);
         if (u->class == UOP_STORE_ADDRESS)
             s->address_known = p.done;
-        store = u->class == UOP_STORE_DATA ? u : store;
+        if (u->class == UOP_STORE_DATA) {
+            store = u;
+            source = core_sources_ready(core, u);
+        }
         if (p.done >= done) {
             before = last;
             last = p;
@@ -297,7 +299,8 @@ static void run_slot(struct step *s, unsigned from, unsigned to, uint64_t repeat
             queue_take(&core->loads, core->commit);
     if (store) {
         uint64_t data = done > s->address_known ? done : s->address_known;
-        queue_take(&core->stores, core_drain(core, s->x, store, repeated, data, core->commit));
+        struct stored stored = {.source = source, .data = data, .commit = core->commit};
+        queue_take(&core->stores, core_drain(core, s->x, store, repeated, stored));
     }
 }
 
@@ -314,6 +317,9 @@ static bool is_memory(const struct uop *u)
     return u->class == UOP_LOAD || u->class == UOP_STORE_ADDRESS || u->class == UOP_STORE_DATA;
 }
 
+/* A count that no run gets to: the instruction faults or is interrupted before. */
+enum { REPEATED_MOST = 1 << 30 };
+
 /* String instructions: what accesses memory as often as it takes, the rest once. */
 static void run_repeated(struct step *s)
 {
@@ -322,7 +328,8 @@ static void run_repeated(struct step *s)
     unsigned first = 0;
     while (first < once.count && is_memory(&once.uops[first]))
         size = once.uops[first++].size;
-    uint64_t bytes = s->x->repeat * size;
+    uint64_t most = REPEATED_MOST / size;
+    uint64_t bytes = (s->x->repeat < most ? s->x->repeat : most) * size;
     const struct uop_insn *insn = s->insn;
     s->insn = &once;
     for (uint64_t at = 0; at < bytes; at += step) {

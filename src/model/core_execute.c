@@ -140,20 +140,22 @@ static void load(struct model_core *core, const struct uop *u, const struct uop_
     uint64_t begin = whole ? g->data : g->drained;
     p->done = (begin > p->issue ? begin : p->issue) +
               (whole ? m->forward_latency : m->l1d_latency + m->forward_penalty);
+    if (whole && m->memory_renaming && u->form && u->form == g->form && from == g->begin)
+        p->renamed = g->source > p->dispatch ? g->source : p->dispatch + 1;
 }
 
 /* ---- stores ---- */
 
 uint64_t core_drain(struct model_core *core, const struct uop_executed *x, const struct uop *u,
-                    uint64_t repeated, uint64_t data, uint64_t commit)
+                    uint64_t repeated, struct stored s)
 {
-    uint64_t address = address_of(u, x, repeated), at = commit + 1, end = address + u->size;
+    uint64_t address = address_of(u, x, repeated), at = s.commit + 1, end = address + u->size;
     if (x->known[u->operand]) {
-        struct memory_answer a = memory_data(&core->memory, x->pc, address, commit, true);
+        struct memory_answer a = memory_data(&core->memory, x->pc, address, s.commit, true);
         if (a.level != LEVEL_L1 && a.done > at)
             at = a.done;
         if (is_split(address, u->size)) {
-            a = memory_data(&core->memory, x->pc, end - 1, commit, true);
+            a = memory_data(&core->memory, x->pc, end - 1, s.commit, true);
             if (a.level != LEVEL_L1 && a.done > at)
                 at = a.done;
         }
@@ -166,13 +168,14 @@ uint64_t core_drain(struct model_core *core, const struct uop_executed *x, const
     core->drain = at;
     for (uint64_t g = address >> GRANULE_SHIFT << GRANULE_SHIFT; x->known[u->operand] && g < end;
          g += 1 << GRANULE_SHIFT)
-        *granule_at(core, g) = (struct granule){g + 1, address, end, data, at};
+        *granule_at(core, g) =
+            (struct granule){g + 1, address, end, s.data, s.source, at, u->form};
     return at;
 }
 
 /* ---- any ---- */
 
-static uint64_t sources_ready(const struct model_core *core, const struct uop *u)
+uint64_t core_sources_ready(const struct model_core *core, const struct uop *u)
 {
     uint64_t ready = 0;
     for (unsigned i = 0; i < u->source_count; i++) {
@@ -185,13 +188,14 @@ static uint64_t sources_ready(const struct model_core *core, const struct uop *u
 static bool is_eliminated(const struct machine *m, const struct uop *u)
 {
     return u->class == UOP_NONE || (u->flags & UOP_COPY && m->move_elimination) ||
-           (u->flags & UOP_ZERO && m->zero_elimination);
+           (u->flags & UOP_ZERO && m->zero_elimination) ||
+           (u->flags & UOP_ADDS && m->add_elimination);
 }
 
 /* Renaming does it: no port, no time; a copy is there when what it is a copy of is. */
 static void rename_only(struct model_core *core, const struct uop *u, struct passage *p)
 {
-    uint64_t there = sources_ready(core, u);
+    uint64_t there = core_sources_ready(core, u);
     p->ready = p->issue = p->dispatch;
     p->done = p->dispatch + 1;
     p->doing = p->late;
@@ -204,11 +208,12 @@ void core_execute(struct model_core *core, const struct uop *u, const struct uop
 {
     p->doing = COST_DEPENDENCY;
     p->tlb = 0;
+    p->renamed = 0;
     if (is_eliminated(core->m, u)) {
         rename_only(core, u, p);
         return;
     }
-    p->ready = sources_ready(core, u);
+    p->ready = core_sources_ready(core, u);
     if (u->class == UOP_LOAD && core->fence > p->ready)
         p->ready = core->fence;
     if (p->ready <= p->dispatch)
@@ -219,5 +224,5 @@ void core_execute(struct model_core *core, const struct uop *u, const struct uop
     else
         p->done = p->issue + (u->class < UOP_TIMED_COUNT ? core->m->latency[u->class] : 1);
     for (unsigned i = 0; i < u->result_count; i++)
-        core->ready[register_of(core, u->results[i])] = p->done;
+        core->ready[register_of(core, u->results[i])] = p->renamed ? p->renamed : p->done;
 }

@@ -20,7 +20,9 @@ struct granule {
     uint64_t address; /* + 1, of 8 bytes; 0: none */
     uint64_t begin, end; /* bytes of the store */
     uint64_t data;    /* when its data and address are known */
+    uint64_t source;  /* when its data's register is there */
     uint64_t drained; /* when it is in the cache */
+    uint32_t form;
 };
 
 enum { PORT_SLOTS = 1 << 16 };
@@ -70,6 +72,7 @@ struct model_core {
 /* What a micro-operation went through. */
 struct passage {
     uint64_t dispatch, ready, issue, done;
+    uint64_t renamed;       /* of a load: when its result is there before done; else 0 */
     uint32_t tlb;           /* of the time before done: cycles of the translation */
     enum cost_cause late;   /* why dispatch was not earlier */
     enum cost_cause doing;  /* what the time between issue and done was for */
@@ -87,9 +90,13 @@ void core_redirect(struct model_core *core, uint64_t at, enum cost_cause why);
 /* Executes a micro-operation that has been dispatched; p->dispatch and p->late are given. */
 void core_execute(struct model_core *core, const struct uop *u, const struct uop_executed *x,
                   uint64_t repeated, struct passage *p, struct model_cost *cost);
-/* A store that commits then: when it is in the cache. */
+/* When all its operands are there. */
+uint64_t core_sources_ready(const struct model_core *core, const struct uop *u);
+/* A store that commits then: when it is in the cache. source, data: when the register with its data
+ * is there, and when the data can be forwarded. */
+struct stored { uint64_t source, data, commit; };
 uint64_t core_drain(struct model_core *core, const struct uop_executed *x, const struct uop *u,
-                    uint64_t repeated, uint64_t data, uint64_t commit);
+                    uint64_t repeated, struct stored s);
 
 /* queue */
 bool core_queue_make(struct queue *q, uint32_t size);

@@ -141,6 +141,21 @@ bool machine_set(struct machine *m, const char *key, const char *value, bool aga
     return err_set(e, ERR_USAGE, "there is no key %s", key);
 }
 
+void machine_value(const struct machine *m, const struct machine_key *key, char *out, size_t size)
+{
+    uint32_t value;
+    size_t used = 0;
+    memcpy(&value, (const uint8_t *)m + key->field, sizeof value);
+    *out = '\0';
+    if (key->kind == MACHINE_WORD)
+        snprintf(out, size, "%s", words_of(key)[value]);
+    else if (key->kind != MACHINE_PORT_LIST)
+        snprintf(out, size, "%" PRIu32, value);
+    for (unsigned port = 0; key->kind == MACHINE_PORT_LIST && port < MACHINE_PORTS; port++)
+        if (value >> port & 1 && used < size)
+            used += (size_t)snprintf(out + used, size - used, "%s%u", used ? " " : "", port);
+}
+
 bool machine_set_pair(struct machine *m, const char *pair, struct err *e)
 {
     char key[64];
@@ -208,6 +223,9 @@ bool machine_check(const struct machine *m, struct err *e)
     for (unsigned i = 0; i < KEYS; i++)
         if (!m->given[i] && !keys[i].optional)
             return err_set(e, ERR_USAGE, "the key %s is missing: %s", keys[i].name, keys[i].what);
+    if (m->uop_cache_size && m->uop_cache_size / UOPS_PER_WINDOW < m->uop_cache_ways)
+        return err_set(e, ERR_USAGE, "uop_cache_size must be 0, or %d for each of uop_cache_ways",
+                       UOPS_PER_WINDOW);
     if (m->retire_width == 11) /* cost.h: parts of a cycle */
         return err_set(e, ERR_USAGE, "retire_width is at most 10, or 12");
     if (m->rob_size < m->dispatch_width || m->rob_size < m->retire_width)

@@ -37,11 +37,14 @@ enum machine_prefetcher { PREFETCHER_NONE, PREFETCHER_NEXT_LINE, PREFETCHER_STRI
     X(sq_size, COUNT, 1, 1024, "entries of the store queue")                                       \
     X(retire_width, COUNT, 1, 12, "micro-operations that commit a cycle")                          \
     X(store_drain_width, COUNT, 1, 8, "committed stores that are written to the cache a cycle")    \
-    X(vector_bytes, COUNT, 8, 64, "bytes of a vector that one micro-operation computes")           \
+    X(vector_bytes, POWER, 16, 64, "bytes of a vector that one micro-operation computes")           \
     X(micro_fusion, WORD, 0, 0, "a load and what uses it are one in the pipeline")                 \
     X(macro_fusion, WORD, 0, 0, "a comparison and its branch are one")                             \
     X(move_elimination, WORD, 0, 0, "renaming does moves between registers")                       \
     X(zero_elimination, WORD, 0, 0, "renaming does xor of a register with itself")                 \
+    X(add_elimination, WORD, 0, 0, "renaming adds constants of a byte to registers")               \
+    X(memory_renaming, WORD, 0, 0,                                                                 \
+      "a load's registers and displacement find the store that it is forwarded from")              \
     X(string_bytes, COUNT, 1, 64, "bytes a cycle of repeated movs and stos")                       \
     X(lock_latency, COUNT, 1, 1000, "cycles of a locked instruction")                              \
     X(serialize_latency, COUNT, 1, 10000, "cycles of a serializing instruction or system call")    \
@@ -116,6 +119,8 @@ void machine_init(struct machine *m);
 /* False, without the place of it: there is no such key (the nearest is named), the value is no
  * value of it, or it is given a second time and `again` is false. */
 bool machine_set(struct machine *m, const char *key, const char *value, bool again, struct err *e);
+/* The value of a key, as machine_set takes it. */
+void machine_value(const struct machine *m, const struct machine_key *key, char *out, size_t size);
 /* "key=value", which may replace what has been given. */
 bool machine_set_pair(struct machine *m, const char *pair, struct err *e);
 /* False: a key is missing, or values do not go together. */

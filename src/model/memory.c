@@ -27,6 +27,17 @@ void set_table_free(struct set_table *t)
     free(t->used);
 }
 
+/* A later use has a greater number. Before those run out all are halved. */
+static uint32_t use_number(struct set_table *t)
+{
+    if (t->clock == UINT32_MAX) {
+        for (uint32_t i = 0; i < t->sets * t->ways; i++)
+            t->used[i] /= 2;
+        t->clock /= 2;
+    }
+    return ++t->clock;
+}
+
 uint32_t set_table_find(struct set_table *t, uint64_t tag, bool insert, bool *hit,
                         uint64_t *evicted)
 {
@@ -34,14 +45,14 @@ uint32_t set_table_find(struct set_table *t, uint64_t tag, bool insert, bool *hi
     *evicted = 0;
     uint32_t *recent = &t->recent[tag % (sizeof t->recent / sizeof *t->recent)];
     if (t->tags[*recent] == tag + 1) {
-        t->used[*recent] = ++t->clock;
+        t->used[*recent] = use_number(t);
         return *recent;
     }
     uint32_t set = (uint32_t)(t->mask ? tag & t->mask : tag % t->sets);
     uint32_t first = set * t->ways, oldest = first;
     for (uint32_t i = first; i < first + t->ways; i++) {
         if (t->tags[i] == tag + 1) {
-            t->used[i] = ++t->clock;
+            t->used[i] = use_number(t);
             return *recent = i;
         }
         if (t->used[i] < t->used[oldest])
@@ -52,7 +63,7 @@ uint32_t set_table_find(struct set_table *t, uint64_t tag, bool insert, bool *hi
         return UINT32_MAX;
     *evicted = t->tags[oldest];
     t->tags[oldest] = tag + 1;
-    t->used[oldest] = ++t->clock;
+    t->used[oldest] = use_number(t);
     return oldest;
 }
 

@@ -69,6 +69,7 @@ enum {
     UOP_FUSED = 1,  /* shares the slot of the one before, where the machine fuses them */
     UOP_COPY = 2,   /* a move between registers, which renaming may do */
     UOP_ZERO = 4,   /* a zero that depends on nothing, likewise */
+    UOP_ADDS = 8,   /* adds a constant of a byte to a register, likewise */
 };
 
 enum { UOP_SOURCES = 6, UOP_RESULTS = 4 };
@@ -79,6 +80,9 @@ struct uop {
     uint8_t operand; /* of a load or store: which memory operand */
     uint8_t size;    /* its bytes */
     uint8_t offset;  /* of this part from the operand's address */
+    /* Of a load or store: how its address is written. Where two that are equal have one address,
+     * a machine can know it before it is computed. 0: not known. */
+    uint32_t form;
     uint8_t source_count, result_count;
     uint8_t sources[UOP_SOURCES];
     uint8_t results[UOP_RESULTS];
@@ -100,7 +104,8 @@ enum {
     INSN_MMX = 64,     /* its UOP_STACK registers are by number */
 };
 
-enum { UOPS_MOST = 24, INSN_OPERANDS = 2 };
+/* vpconflictd of 64 bytes in memory, in parts of 16: 4 loads and 4 x 8. */
+enum { UOPS_MOST = 36, INSN_OPERANDS = 2 };
 
 struct uop_insn {
     uint8_t length, count, flags;
@@ -108,6 +113,9 @@ struct uop_insn {
     int8_t x87_before, x87_after; /* what is added to the top of the stack: -1 is a push */
     struct uop uops[UOPS_MOST];
 };
+
+/* Entries of the micro-op cache are windows of code, of about so many micro-operations. */
+enum { UOPS_PER_WINDOW = 6 };
 
 /* One execution. */
 struct uop_executed {

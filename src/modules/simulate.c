@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "crack/crack.h"
 #include "model/core.h"
@@ -16,7 +17,9 @@
 #include "sigsafe/tools.h"
 #include "x86/operands.h"
 
-enum { INSNS_FIRST = 1 << 12, UNKNOWN_MOST = 48, CODE = 15, FOUND = 1 << 13 };
+enum {
+    INSNS_FIRST = 1 << 12, UNKNOWN_MOST = 48, CODE = 15, FOUND = 1 << 13, CORES_FIRST = 32,
+};
 
 static const struct penumbra_kind kinds[] = {
     {"cycles", PENUMBRA_SHOW_DECIMAL, PENUMBRA_ROLE_OTHER, NULL}};
@@ -50,6 +53,7 @@ static struct {
     } found[FOUND];
     struct core *cores;
     struct core *recent;
+    unsigned core_count, cores_next; /* that there are; at which those of ended threads are freed */
     struct {
         char name[32];
         uint64_t count;
@@ -179,25 +183,6 @@ static struct known *find(struct penumbra_host *host, const struct penumbra_tupl
 
 /* ---- execution ---- */
 
-static struct core *core_of(const struct penumbra_host *host, const struct penumbra_sequence *s)
-{
-    struct core *c = all.recent;
-    if (c && c->process == s->process && c->thread == s->thread)
-        return c;
-    for (c = all.cores; c; c = c->next)
-        if (c->process == s->process && c->thread == s->thread)
-            return all.recent = c;
-    c = calloc(1, sizeof *c);
-    struct model_core *model = c ? model_core_new(host->options.machine) : NULL;
-    if (!model) {
-        free(c);
-        return NULL;
-    }
-    *c = (struct core){.process = s->process, .thread = s->thread, .model = model,
-                       .next = all.cores};
-    return all.cores = all.recent = c;
-}
-
 /* The last instruction of the core, as the one at `next` follows it; 0: none does. */
 static void execute_last(struct core *c, uint64_t next, const struct known *follower)
 {
@@ -213,6 +198,54 @@ static void execute_last(struct core *c, uint64_t next, const struct known *foll
     if (k->row)
         k->row->count++;
     c->last = NULL;
+}
+
+static bool is_gone(const struct core *c)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d", c->process, c->thread);
+    return access(path, F_OK) != 0;
+}
+
+/* A core takes some megabytes. What an ended thread has still left in its ring gets a new one. */
+static void free_ended(void)
+{
+    for (struct core **at = &all.cores; *at;) {
+        struct core *c = *at;
+        if (!is_gone(c)) {
+            at = &c->next;
+            continue;
+        }
+        execute_last(c, 0, NULL);
+        *at = c->next;
+        model_core_free(c->model);
+        free(c);
+        all.core_count--;
+    }
+    all.recent = NULL;
+    all.cores_next = all.core_count * 2 > CORES_FIRST ? all.core_count * 2 : CORES_FIRST;
+}
+
+static struct core *core_of(const struct penumbra_host *host, const struct penumbra_sequence *s)
+{
+    struct core *c = all.recent;
+    if (c && c->process == s->process && c->thread == s->thread)
+        return c;
+    for (c = all.cores; c; c = c->next)
+        if (c->process == s->process && c->thread == s->thread)
+            return all.recent = c;
+    if (all.core_count >= all.cores_next)
+        free_ended();
+    c = calloc(1, sizeof *c);
+    struct model_core *model = c ? model_core_new(host->options.machine) : NULL;
+    if (!model) {
+        free(c);
+        return NULL;
+    }
+    *c = (struct core){.process = s->process, .thread = s->thread, .model = model,
+                       .next = all.cores};
+    all.core_count++;
+    return all.cores = all.recent = c;
 }
 
 /* Addresses, and of string instructions how often they are repeated: rcx. */

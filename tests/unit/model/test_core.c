@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "kernels.h"
+#include "model/memory.h"
 
 enum { NO = UOP_REGISTERS };
 
@@ -448,6 +449,79 @@ static void repeated_strings_take_their_bytes(void **state)
     model_core_free(core);
 }
 
+/* A store and a load to and fro: the load's address says so early, if it is written alike. */
+static void stores_are_renamed(void **state)
+{
+    (void)state;
+    static const char *const sets[][2] = {{"memory_renaming=no", NULL},
+                                          {"memory_renaming=yes", NULL}};
+    for (unsigned alike = 0; alike < 2; alike++)
+        for (unsigned renamed = 0; renamed < 2; renamed++) {
+            static struct kernel k;
+            kernel_init(&k, sets[renamed]);
+            k.address = always_there;
+            kernel_uop(kernel_add(&k), UOP_ALU, 0, 0);
+            struct uop_insn *store = kernel_add(&k), *load = kernel_add(&k);
+            kernel_uop(store, UOP_STORE_ADDRESS, NO, NO);
+            kernel_uop(store, UOP_STORE_DATA, NO, 0)->flags = UOP_FUSED;
+            store->uops[0].form = store->uops[1].form = 1;
+            kernel_uop(load, UOP_LOAD, 0, NO)->form = alike ? 1 : 2;
+            kernel_close(&k, 20);
+            assert_near(kernel_run(&k, 400) / 20, alike && renamed ? 1 : 1 + 1 + 4);
+        }
+}
+
+/* Additions of constants take no time where renaming does them. */
+static void constants_are_added(void **state)
+{
+    (void)state;
+    const char *const sets[] = {"add_elimination=yes", NULL};
+    static struct kernel k;
+    kernel_init(&k, sets);
+    kernel_uop(kernel_add(&k), UOP_ALU, 0, 0)->flags = UOP_ADDS;
+    kernel_close(&k, 599);
+    assert_near(kernel_run(&k, 100) / 600, 1.0 / 6);
+}
+
+/* As the count is that of a copy that went wrong: the program faults, the model goes on. */
+static void a_hostile_count_comes_to_an_end(void **state)
+{
+    (void)state;
+    static struct kernel k;
+    struct model_cost cost = {0};
+    struct uop_insn insn = {.length = LENGTH, .flags = INSN_REPEATED};
+    const char *const sets[] = {"string_bytes=64", NULL};
+    kernel_init(&k, sets);
+    kernel_uop(&insn, UOP_LOAD, NO, NO);
+    struct model_core *core = model_core_new(&k.machine);
+    struct uop_executed x = {.pc = CODE, .next = CODE + LENGTH, .repeat = UINT64_MAX};
+    model_step(core, &insn, &x, &cost);
+    assert_int_equal(cost.events[COST_EVENT_UOPS], (1 << 30) / 64);
+    model_core_free(core);
+}
+
+/* Two lines of one set are used in turn, and a third takes the place of the older, also where the
+ * numbers of uses run out. */
+static void uses_are_numbered_without_end(void **state)
+{
+    (void)state;
+    struct set_table t;
+    uint64_t evicted;
+    bool hit;
+    assert_true(set_table_make(&t, 2, 2));
+    t.clock = UINT32_MAX - 5;
+    for (uint64_t tag = 1; tag < 20; tag++) {
+        set_table_find(&t, tag, true, &hit, &evicted);
+        assert_false(hit);
+        assert_int_equal(evicted, tag > 2 ? tag - 2 + 1 : 0);
+        set_table_find(&t, tag > 1 ? tag - 1 : tag, true, &hit, &evicted);
+        assert_true(hit);
+        set_table_find(&t, tag, true, &hit, &evicted);
+        assert_true(hit);
+    }
+    set_table_free(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -470,6 +544,10 @@ int main(void)
         cmocka_unit_test(returns_and_targets_are_remembered),
         cmocka_unit_test(random_ones_are_deterministic),
         cmocka_unit_test(repeated_strings_take_their_bytes),
+        cmocka_unit_test(stores_are_renamed),
+        cmocka_unit_test(constants_are_added),
+        cmocka_unit_test(a_hostile_count_comes_to_an_end),
+        cmocka_unit_test(uses_are_numbered_without_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

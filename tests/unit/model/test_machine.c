@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "collector/machine_file.h"
+#include "model/core.h"
 
 static void shipped_ones_are_right(void **state)
 {
@@ -106,7 +107,9 @@ static void sizes_go_together(void **state)
     static const char *const pairs[] = {"l1d_size=100", "l1d_ways=7",    "l2_latency=4",
                                         "l3_latency=14", "memory_latency=50", "retire_width=11",
                                         "rob_size=4", "l2_prefetcher=stride", "dtlb_ways=5",
-                                        "btb_ways=5", "rob_sise=3", "rob_size", "=3"};
+                                        "btb_ways=5", "uop_cache_size=5",
+                                        "vector_bytes=24", "vector_bytes=8", "rob_sise=3",
+                                         "rob_size", "=3"};
     for (unsigned i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         const char *const sets[] = {pairs[i], NULL};
         struct machine m;
@@ -114,6 +117,27 @@ static void sizes_go_together(void **state)
         if (machine_file_load(MACHINES "/zen4.conf", sets, &m, &e))
             fail_msg("--set %s was taken", pairs[i]);
     }
+}
+
+/* Loads, additions and stores, each line of code once. */
+static void run_some(const struct machine *m)
+{
+    const struct uop_insn insn = {
+        .length = 4, .count = 4,
+        .uops = {{.class = UOP_LOAD, .size = 8, .result_count = 1, .results = {UOP_TEMP}},
+                 {.class = UOP_ALU, .flags = UOP_FUSED, .source_count = 1, .sources = {UOP_TEMP}},
+                 {.class = UOP_STORE_ADDRESS, .size = 8},
+                 {.class = UOP_STORE_DATA, .flags = UOP_FUSED, .size = 8}}};
+    struct model_core *core = model_core_new(m);
+    struct model_cost cost = {0};
+    assert_non_null(core);
+    for (uint64_t i = 0; i < 200; i++) {
+        struct uop_executed x = {.pc = 0x1000 + 64 * i, .next = 0x1040 + 64 * i,
+                                 .address = {0x100000 + 72 * i}, .known = {true}, .repeat = 1};
+        model_step(core, &insn, &x, &cost);
+    }
+    assert_true(model_cycles(core) > 0);
+    model_core_free(core);
 }
 
 static const char *read_text(const char *text)
@@ -151,6 +175,36 @@ static void a_missing_file_is_said_so(void **state)
     assert_non_null(strstr(e.message, "/nowhere/at.conf"));
 }
 
+static void what_is_no_file_is_refused(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"/dev/zero", "/dev/urandom", "/"};
+    for (unsigned i = 0; i < sizeof paths / sizeof *paths; i++) {
+        struct machine m;
+        struct err e = {0};
+        assert_false(machine_file_load(paths[i], NULL, &m, &e));
+        assert_non_null(strstr(e.message, paths[i]));
+    }
+}
+
+/* Whatever is taken is a machine that can be made. */
+static void extremes_can_be_made(void **state)
+{
+    (void)state;
+    const struct machine_key *key;
+    for (unsigned i = 0; (key = machine_key_at(i)); i++)
+        for (unsigned most = 0; most < 2; most++) {
+            struct machine m = zen();
+            char value[64];
+            if (key->kind == MACHINE_WORD || key->kind == MACHINE_PORT_LIST)
+                continue;
+            snprintf(value, sizeof value, "%.0f", most ? key->most : key->least);
+            assert_true(machine_set(&m, key->name, value, true, NULL));
+            if (machine_check(&m, NULL))
+                run_some(&m);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +216,8 @@ int main(void)
         cmocka_unit_test(sizes_go_together),
         cmocka_unit_test(errors_name_the_line),
         cmocka_unit_test(a_missing_file_is_said_so),
+        cmocka_unit_test(what_is_no_file_is_refused),
+        cmocka_unit_test(extremes_can_be_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
