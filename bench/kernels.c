@@ -240,7 +240,7 @@ static void handle(int signal, void (*handler)(int, siginfo_t *, void *))
 
 static void keep_least(double *least, double value)
 {
-    if (!*least || value < *least)
+    if (*least == 0 || value < *least)
         *least = value;
 }
 
@@ -388,7 +388,11 @@ static void judge(const char *name, const char *hex, const struct machine *m, do
     pid_t pid = fork();
     if (!pid)
         _exit(run_child(k, shared));
-    if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) {
+    if (pid < 0 || waitpid(pid, &status, 0) < 0) {
+        printf("%s no child\n", name);
+        return;
+    }
+    if (!WIFEXITED(status) || WEXITSTATUS(status)) {
         printf("%s %s\n", name, WIFEXITED(status) ? outcomes[WEXITSTATUS(status)] : "killed");
         return;
     }
