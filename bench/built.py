@@ -1,5 +1,5 @@
-"""Programs that gcc-12 builds from Debian's sources in several ways, and what a run of each costs: for pgo.py and
-instrumented.py.
+"""Programs that gcc-12 builds from Debian's sources in several ways, and what a run of each costs: for pgo.py,
+instrumented.py and checks.py.
 
 Copies of a round run at the same time on one core (pairs.py); a second plain copy is the null check."""
 import argparse
@@ -126,8 +126,8 @@ def table(head, rows, columns):
         print(f"| {name} | " + " | ".join("{:+.1f} ({:+.1f} .. {:+.1f})".format(*row[c]) for c in columns) + " |")
 
 
-def measure_all(document, measure):
-    """Measures the programs that the command line names: ({name: measure(bench, name)}, rounds)."""
+def measure_all(document, measure, timed=True):
+    """Measures the programs that the command line names: {name: measure(bench, name)}."""
     parser = argparse.ArgumentParser(description=document, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("penumbra")
     parser.add_argument("--only", default=",".join(SUBJECTS))
@@ -138,5 +138,6 @@ def measure_all(document, measure):
     with tempfile.TemporaryDirectory(prefix="bench-built-") as work:
         bench = Bench(a, os.path.abspath(a.folder or work))
         measured = {name: measure(bench, name) for name in a.only.split(",")}
-    print(f"CPU time, percent of the plain build's more; the median of {a.rounds} rounds, the least and the greatest.")
+    if timed:
+        print(f"CPU time, percent of the plain build's more; the median of {a.rounds} rounds, the least and the greatest.")
     return measured
