@@ -53,7 +53,7 @@ def halves():
     period = r.report["period"] / 1e9
     for function, known in (("in_user", SECONDS / 2), ("in_thread", SECONDS), ("in_child", SECONDS)):
         found = total(below(r.report, function)) * period
-        expect(abs(found - known) < 0.1 * SECONDS, f"{function}: {found} s of {known} s")
+        expect(abs(found - known) < 0.2 * SECONDS, f"{function}: {found} s of {known} s")
     part = r.json(["--time", "0..0.1"])
     expect(any(n["image"] == "[kernel]" for n in nodes(part["tree"])), "a part of the time has none")
     plain = Recording([target("kernel-halves"), "0.1"], ["-F", "997"])

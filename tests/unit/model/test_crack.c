@@ -154,7 +154,7 @@ static void what_has_no_row_says_so(void **state)
 static void constants_of_a_byte_are_added(void **state)
 {
     (void)state;
-    static const struct { const char *code; bool adds; } each[] = {
+    static const struct { char code[9]; bool adds; } each[] = {
         {"\x48\x83\xc0\x08", true},          /* add $8, %rax */
         {"\x48\xff\xc0", true},              /* inc %rax */
         {"\x48\x8d\x40\x01", true},          /* lea 1(%rax), %rax */
