@@ -46,11 +46,17 @@ bool record_productions_settle(struct record_productions *o, struct record_engin
     if (!o->count)
         return true;
     uint64_t sparsity;
+    if (o->frequency && engine->carrier == CARRIER_BURST)
+        return err_set(e, ERR_USAGE,
+                       "with --carrier burst a clock begins bursts, not a counter of events: leave "
+                       "--frequency %s out, or say how often in a second: --frequency 1000",
+                       o->frequency);
     o->burst = o->burst ? o->burst : PRODUCTION_BURST_DEFAULT;
     o->frequency = o->frequency ? o->frequency : PRODUCTION_FREQUENCY_DEFAULT;
     engine->tools |= tool_of_productions();
     if (engine->carrier == CARRIER_HANDLER)
         engine->carrier = CARRIER_EXACT;
+    o->by_time = engine->carrier == CARRIER_BURST;
     return production_frequency(o->frequency, o->burst, &sparsity, e);
 }
 
@@ -100,11 +106,16 @@ bool record_productions_read(const struct record_productions *o, const char *pro
     const char *frequency = o->frequency ? o->frequency : PRODUCTION_FREQUENCY_DEFAULT;
     if (!production_frequency(frequency, settings.burst, &settings.sparsity, e))
         return false;
+    if (o->by_time)
+        settings.sparsity = 0;
     if (program && realpath(program, real)) {
         settings.function = function_find;
         settings.context = real;
     }
-    return production_read(o->files, o->count, folder_find(folder), &settings, out, e);
+    if (!production_read(o->files, o->count, folder_find(folder), &settings, out, e))
+        return false;
+    out->by_time = o->by_time;
+    return true;
 }
 
 bool record_productions_put(const struct record_productions *o, const char *program,

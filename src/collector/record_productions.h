@@ -22,11 +22,13 @@ struct record_productions {
     unsigned count;
     const char *frequency; /* --frequency A/B; NULL: not given */
     uint64_t burst;        /* --burst; 0: not given */
+    bool by_time;          /* the carrier `burst`: its bursts are the sampling */
 };
 
 /* One file more. */
 bool record_productions_add(struct record_productions *o, const char *file, struct err *e);
-/* Before the carrier is settled: productions need the whole run. */
+/* Before the carrier is settled: the default is the whole run. In bursts there is no sparsity, and
+ * --frequency A/B is refused. */
 bool record_productions_settle(struct record_productions *o, struct record_engine *engine,
                                struct err *e);
 /* The files, merged. program: the path of the program whose functions they may name; NULL: any

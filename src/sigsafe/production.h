@@ -146,7 +146,8 @@ struct production_function {
 
 struct production_program {
     uint32_t count, terms_used, actions_used, micros_used;
-    uint32_t group_count, image_count, function_count, reserved;
+    uint32_t group_count, image_count, function_count;
+    uint32_t by_time; /* 1: only bursts that a clock begins are observed */
     uint64_t burst, sparsity; /* in events; what the registers were made of */
     struct production productions[PRODUCTIONS_MOST];
     struct production_term terms[PRODUCTION_TERMS];

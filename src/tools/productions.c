@@ -41,6 +41,7 @@ struct sampler {
     bool idle;
     uint64_t distance; /* of the idle counter, when idle began */
     uint32_t breaks;   /* groups whose streams do not go on */
+    uint32_t runs;     /* t->runs, of bursts: when it was looked at last */
 };
 
 /* ---- idle ---- */
@@ -197,7 +198,7 @@ static void actions_as(struct sampler *s, uint64_t matched, const struct product
 static bool micros_do(struct sampler *s, uint64_t matched)
 {
     const struct production_program *p = productions.program;
-    bool any = false, changed = false;
+    bool any = false, changed = false, by_time = hook_is_burst(s->thread);
     for (; matched; matched &= matched - 1) {
         struct production_run run = p->productions[__builtin_ctzll(matched)].micros;
         for (uint32_t i = 0; i < run.count; i++) {
@@ -209,7 +210,7 @@ static bool micros_do(struct sampler *s, uint64_t matched)
             any = true;
             changed |= production_micro_do(&s->state, m);
             s->store.record->overflows[m->counter % PRODUCTION_COUNTERS] +=
-                !before && production_overflow(*counter);
+                !by_time && !before && production_overflow(*counter);
             if (m->what == MICRO_SET)
                 s->breaks = UINT32_MAX;
         }
@@ -219,11 +220,22 @@ static bool micros_do(struct sampler *s, uint64_t matched)
     return any;
 }
 
+/* What comes next did not follow what came before. The counters stay. The burst is counted where
+ * overflows of the sampler's first counter are: there are none. */
+static void burst_begin(struct sampler *s)
+{
+    s->runs = s->thread->runs;
+    s->breaks = UINT32_MAX;
+    s->store.record->overflows[0]++;
+}
+
 void productions_site_as(struct engine_thread *t, uint64_t number, uint64_t target)
 {
     struct sampler *s = t->tools[TOOL_PRODUCTIONS];
     if (!s || !s->store.record)
         return;
+    if (s->runs != t->runs && hook_is_burst(t))
+        burst_begin(s);
     const struct production_site *site = &s->common->sites[number];
     uint64_t matched = site->mask & s->state.active;
     if (!matched)

@@ -225,6 +225,9 @@ static void header(FILE *out, const struct view *v, const void *table,
     (void)style;
     if (!t->burst && !t->sparsity)
         fputs("productions: of recordings with different frequencies\n", out);
+    else if (!t->sparsity && !t->exact)
+        fprintf(out, "productions: events of %s bursts of the engine, that a clock began\n",
+                text_count(number[0], t->bursts));
     else if (!t->sparsity)
         fputs("productions: all events\n", out);
     else
