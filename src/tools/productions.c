@@ -226,6 +226,9 @@ static void burst_begin(struct sampler *s)
 {
     s->runs = s->thread->runs;
     s->breaks = UINT32_MAX;
+    if (!__atomic_exchange_n(&productions.stack_met, true, __ATOMIC_RELAXED))
+        productions.stack = hook_register(s->thread, ENGINE_RSP); /* not of a signal's handler */
+    s->store.record->stack = productions.stack;
     s->store.record->overflows[0]++;
 }
 

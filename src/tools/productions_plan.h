@@ -40,6 +40,7 @@ extern struct productions {
     const struct production_program *program; /* NULL: there is none */
     struct production_idle idle;
     uint64_t stack, heap, maps; /* as in struct spool_productions */
+    bool stack_met; /* atomic; of bursts: `stack` is the program's */
 } productions;
 
 void productions_block_as(const struct hook_block *block, struct hooks *h);

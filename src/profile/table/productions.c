@@ -206,7 +206,8 @@ static bool append(void **into, const void *from, const struct table_append *how
         t->burst = added->burst;
         t->sparsity = added->sparsity;
         t->exact = added->exact;
-    } else if (ok && (t->burst != added->burst || t->sparsity != added->sparsity)) {
+    } else if (ok && (t->burst != added->burst || t->sparsity != added->sparsity ||
+                      (!t->sparsity && t->exact != added->exact))) {
         t->burst = t->sparsity = 0;
     }
     if (ok)

@@ -174,6 +174,31 @@ def streams():
     expect(9 <= longest <= 100 and g["done"] % 9 == 0, (longest, g["done"]))
 
 
+def by_time():
+    """Bursts that a clock begins have the shares of the whole run: of a round one direct call, every
+    second time an indirect one, eight loads and a store. Every event of a burst is seen."""
+    rounds, insns = 100_000_000, 2000
+    file = production("sampled.dise", SAMPLED.replace("WHERE", HERE))
+    for burst in (1, 100):
+        recording = record([file], rounds, options=("--carrier", "burst", "--length", str(insns),
+                                                    "--burst", str(burst)))
+        totals = recording.report["production_totals"]
+        how = {o["kind"]: o["how"] for o in recording.report["observations"]}
+        g = groups(recording)
+        pairs = {c["values"][1]["function"]: c["count"] for c in g["CallPair_handler"]["counts"]}
+        seen, bursts = pairs["known_one"], totals["bursts"]
+        expect(how["productions"] == "sampled" and bursts >= 20, (how, totals))
+        expect((totals["burst"], totals["sparsity"]) == (burst, 0), totals)
+        text = run([PENUMBRA, "report", "--verbose", "--productions", recording.file]).stdout
+        expect(b"bursts of the engine, that a clock began" in text, text.decode())
+        # two rounds have 35 instructions
+        expect(0.95 <= seen * 17.5 / (bursts * insns) <= 1.02, (seen, totals))
+        expect(abs(pairs["known_two"] / seen - 0.5) < 0.02, pairs)
+        loads = counts(g["LOADS"])
+        expect(len(loads) == 8 and all(abs(n / seen - 1) < 0.02 for n in loads), (loads, seen))
+        expect(all(x["lost"] == 0 for x in g.values()), g)
+
+
 def deterministic():
     """The same program and parameters give the same profile, wherever memory is."""
     seen = [json.dumps(record(["all"], 20000, options=("--frequency", "1/50")).report["productions"],
@@ -208,7 +233,8 @@ def refused():
     for options, message in (
             (["--production", wrong], f"{wrong}:2:4: expected an instruction's field"),
             (["--production", nowhere], 'there is no function "nowhere" in the symbol tables of'),
-            (["--production", "all", "--carrier", "burst"], "needs the whole run"),
+            (["--production", "all", "--carrier", "burst", "--frequency", "1/100"],
+             "a clock begins bursts"),
             (["--production", "all", "--carrier", "shadow"], "needs the whole run"),
             (["--production", "all", "--tool", "waste"], "record them one after the other"),
             (["--production", "none-such"], 'cannot open the productions "none-such"'),
@@ -235,5 +261,5 @@ def check():
            f"{wrong}:1:6: expected a counter, 1 to 8, found inc_99" in result.stderr.decode(), result)
 
 
-main({f.__name__: f for f in (all_events, bursts, threads, copied, streams, deterministic, merged,
-                              refused, check)})
+main({f.__name__: f for f in (all_events, bursts, by_time, threads, copied, streams, deterministic,
+                              merged, refused, check)})
