@@ -18,6 +18,7 @@ from harness import PATIENCE, PENUMBRA, Failure, expect, main, run, target  # no
 SKIPPED, REFUSED = 77, 119
 NOBODY = 65534
 INTERVAL = 0.3  # seconds
+PROGRAM = f"split-{os.getpid()}"
 DETACH = 2  # MNT_DETACH
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None  # where nothing waits for a disk
 
@@ -80,7 +81,11 @@ def functions(db, *options):
 
 
 def work(milliseconds=600):
-    run([target("machine-split"), str(milliseconds)])
+    """By a name that no other test's process has: the whole machine is sampled."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, PROGRAM)
+        os.symlink(target("machine-split"), program)
+        run([program, str(milliseconds)])
 
 
 def good(db):
@@ -94,19 +99,19 @@ def sampled():
         work()
         daemon.end()
         db = daemon.db
-        found = functions(db, "--program", "machine-split")
+        found = functions(db, "--program", PROGRAM)
         whole = found["main"]["total"]
         expect(whole > 50, f"{whole} samples of 120")
         expect(abs(found["in_first"]["total"] / whole - 0.5) < 0.25, f"{found['in_first']} of {whole}")
         expect(set(functions(db, "--function", "in_second")) & {"in_second", "in_first"} == {"in_second"}, "--function")
         expect("read" not in functions(db, "--binary", "machine-split"), "--binary")
-        expect("in_first" in ask(db, "--last", "1h", "--program", "machine-split", "tree"), "tree")
+        expect("in_first" in ask(db, "--last", "1h", "--program", PROGRAM, "tree"), "tree")
         services = json.loads(ask(db, "--json", "services"))
-        expect("machine-split" in [s["program"] for s in services], services)
+        expect(PROGRAM in [s["program"] for s in services], services)
         out = os.path.join(folder, "out.pnb")
-        ask(db, "-o", out, "--program", "machine-split")
+        ask(db, "-o", out, "--program", PROGRAM)
         expect(b"in_first" in run([PENUMBRA, "report", out]).stdout, "a profile for report")
-        expect("0 of" in ask(db, "diff", "--program", "machine-split", "--before", "2000-01-01..now", "--after", "1h"), "diff")
+        expect("0 of" in ask(db, "diff", "--program", PROGRAM, "--before", "2000-01-01..now", "--after", "1h"), "diff")
         expect("not after" in ask(db, "--from", "12:00", "--to", "11:00", status=2), "a range that ends early")
         expect("nothing of this range" in ask(db, "--from", "1990-01-01", "--to", "1990-01-02", status=127), "no data")
         ask(db, "gc", command="db")
