@@ -65,3 +65,16 @@ std::vector<int> bitfields_meant(location_t where, int field, bool is_write)
         found.push_back(field);
     return found;
 }
+
+int bitfields_only(location_t where, bool is_write)
+{
+    const std::map<location_t, std::vector<int>> &from = is_write ? writes : reads;
+    auto here = from.find(LOCATION_LOCUS(where));
+    if (here == from.end())
+        return -1;
+    int first = here->second.front();
+    for (int field : here->second)
+        if (field != first)
+            return -1;
+    return first;
+}

@@ -12,5 +12,7 @@ void bitfields_find(function *in);
 /* Those that are meant where an instruction from that place in the source reads (or writes) bits of
  * the word that `field` is in; itself, if it is no bit field or nothing is known. */
 std::vector<int> bitfields_meant(location_t where, int field, bool writes);
+/* The only bit field that statements at that place read (or write); -1: none, or several. */
+int bitfields_only(location_t where, bool writes);
 
 #endif

@@ -44,6 +44,18 @@ static void add_members(tree type, member_access *a, answers *into)
     a->depth += !members.empty();
 }
 
+/* Part of a write to a bit field that lies in several bytes: the compiler keeps what type such
+ * memory has, but not of which member it is. Its word is read to write a part of it. */
+static void add_nameless(member_access *a, answers *into)
+{
+    location_t where = INSN_LOCATION(a->insn);
+    int field = bitfields_only(where, a->kind == PENUMBRA_INST_WRITE);
+    if (field < 0 && a->kind == PENUMBRA_INST_READ)
+        field = bitfields_only(where, true);
+    if (field >= 0)
+        add(field, a, into);
+}
+
 /* Reads or writes of the members that memory lies in. */
 static void look_at_memory(rtx_insn *insn, rtx mem, uint8_t kind, answers *into)
 {
@@ -55,6 +67,8 @@ static void look_at_memory(rtx_insn *insn, rtx mem, uint8_t kind, answers *into)
     }
     if (expr)
         add_members(TREE_TYPE(expr), &a, into);
+    else if (MEM_KEEP_ALIAS_SET_P(mem))
+        add_nameless(&a, into);
     for (; expr && handled_component_p(expr); expr = TREE_OPERAND(expr, 0)) {
         int field = TREE_CODE(expr) == COMPONENT_REF ? types_field(TREE_OPERAND(expr, 1)) : -1;
         if (field < 0)

@@ -6,6 +6,7 @@ usage: known.py PENUMBRA PLUGIN RUNTIME CC FOLDER TEST
 RUNTIME is penumbra-inst.o, CC the compiler that PLUGIN is for, FOLDER where programs/ is. Tests:
 
   names      values, allocations, types, bit fields and inlined calls by their names, counted exactly
+  crossing   bit fields that lie in several bytes, with and without optimization
 """
 
 import json
@@ -77,11 +78,26 @@ def names(tools):
     expect(inlined == {("fill", "twice"): ROUNDS, ("main", "atol"): 1}, inlined)
 
 
+def crossing(tools):
+    for level in "-O0", "-O2":
+        tools.compile("known", [level, "-g"], "fields")
+        report = tools.record("known", 1, ROUNDS)
+        [members] = [t["members"] for t in report["types"] if t["name"] == "crossing"]
+        writes = {m["name"]: m["writes"] for m in members}
+        reads = {m["name"]: m["reads"] for m in members}
+        # The compiler may make the words that main begins with of more than one write.
+        expect(writes.get("low", 0) <= 3, (level, members))
+        expect(ROUNDS <= writes["middle"] <= ROUNDS + 3, (level, members))
+        expect(ROUNDS <= writes["high"] <= ROUNDS + 3, (level, members))
+        # A word is read to write a part of it.
+        expect(reads.get("low", 0) <= 3 and reads["middle"] >= ROUNDS, (level, members))
+
+
 def main():
     if len(sys.argv) != 7:
         sys.exit(__doc__)
     with tempfile.TemporaryDirectory(prefix="compiler-test-") as work:
-        {"names": names}[sys.argv[6]](Tools(sys.argv[1:6], work))
+        {"names": names, "crossing": crossing}[sys.argv[6]](Tools(sys.argv[1:6], work))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,11 @@ struct bits {
     int rest;
 };
 
+/* Two of these lie in several bytes each. */
+struct crossing {
+    unsigned low : 3, middle : 7, high : 9;
+};
+
 static volatile int sink;
 
 static inline int twice(int x)
@@ -30,6 +35,17 @@ __attribute__((noipa)) static long fill(pair_t *pair, int amount)
 __attribute__((noipa)) static int second_bits(const struct bits *b)
 {
     return (int)b->two;
+}
+
+__attribute__((noipa)) static void set_middle(struct crossing *c, unsigned to)
+{
+    c->middle = to;
+}
+
+__attribute__((noipa)) static unsigned set_high(struct crossing *c, unsigned to)
+{
+    c->high = to;
+    return c->middle;
 }
 
 __attribute__((noipa)) static int divided(int of, int by)
@@ -76,6 +92,11 @@ int main(int argc, char **argv)
     static pair_t many[10];
     for (long i = 0; i < rounds; i++)
         sum += summed(many, 10);
+    struct crossing crossing = {1, 2, 3};
+    for (long i = 0; i < rounds; i++) {
+        set_middle(&crossing, (unsigned)i % 100);
+        sum += set_high(&crossing, (unsigned)i % 300);
+    }
     union either either = {0};
     struct placed placed = {0, 0, 0};
     for (long i = 0; i < rounds; i++)
