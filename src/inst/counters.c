@@ -114,18 +114,10 @@ static void module_flush(struct penumbra_inst_module *m)
     own_unmap_as(sums, blocks * sizeof *sums);
 }
 
-static bool has_counters(const struct penumbra_inst_module *m)
-{
-    for (const struct penumbra_inst_event *e = m->events; e < m->events_end; e++)
-        if (e->kind == PENUMBRA_INST_COUNTER)
-            return true;
-    return false;
-}
-
 bool inst_counters_begin(struct penumbra_inst_module *m, struct inst_module *own)
 {
     uint32_t blocks = blocks_of(m);
-    if (m->bytes < sizeof *m || !has_counters(m))
+    if (m->bytes < sizeof *m || !inst_has_event(m, PENUMBRA_INST_COUNTER))
         return true;
     own->flushed = array_map(blocks);
     if (!own->flushed)

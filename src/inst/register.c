@@ -219,13 +219,18 @@ __asm__(".pushsection .bss\n.balign 8\n"
         ".globl __penumbra1_owner\n.type __penumbra1_owner, @gnu_unique_object\n"
         ".size __penumbra1_owner, 8\n__penumbra1_owner: .zero 8\n.popsection\n");
 
+bool inst_has_event(const struct penumbra_inst_module *m, uint8_t kind)
+{
+    for (const struct penumbra_inst_event *e = m->events; e < m->events_end; e++)
+        if (e->kind == kind)
+            return true;
+    return false;
+}
+
 /* Pairs are of fields. */
 static bool has_fields(const struct penumbra_inst_module *m)
 {
-    for (const struct penumbra_inst_event *e = m->events; e < m->events_end; e++)
-        if (e->kind == PENUMBRA_INST_READ || e->kind == PENUMBRA_INST_WRITE)
-            return true;
-    return false;
+    return inst_has_event(m, PENUMBRA_INST_READ) || inst_has_event(m, PENUMBRA_INST_WRITE);
 }
 
 static void register_module(struct penumbra_inst_module *m)
@@ -248,8 +253,11 @@ static void register_module(struct penumbra_inst_module *m)
                                 .number = number,
                                 .pairs = has_fields(m)};
     m->data = own;
-    if (!inst_sites_arm(m) || !inst_counters_begin(m, own))
+    bool can_begin = inst_counters_begin(m, own);
+    if (!can_begin || !inst_sites_arm(m)) {
+        inst_drop_as(can_begin ? DROP_LOCKED : DROP_SPOOL_FULL);
         return;
+    }
     __atomic_store_n(&m->ops, &ops, __ATOMIC_RELEASE);
     *m->counter() = 0;
 }

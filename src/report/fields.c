@@ -118,17 +118,34 @@ static uint64_t align_of(const struct field_member *m)
     return m->align < ALIGN_MOST ? m->align : ALIGN_MOST;
 }
 
-/* The next member of the layout. Bit fields stay with the first of their bytes. */
+/* Bit fields that lie side by side share their words: a layout moves them together, as one that is
+ * aligned as the strictest. */
+static void runs_find(const struct field_types *t, const struct field_type *type)
+{
+    uint64_t end = 0;
+    for (uint32_t i = type->first; i < type->first + type->count; i++) {
+        struct field_member *m = &t->members[i];
+        bool joins = i > type->first && m->bits && m[-1].bits && m->entity->at <= end;
+        uint64_t own_end = m->entity->at + m->entity->number;
+        end = joins && end > own_end ? end : own_end;
+        m->run = joins ? m[-1].run : i;
+        struct field_member *first = &t->members[m->run];
+        first->bytes = end - first->entity->at;
+        first->align = align_of(first) > align_of(m) ? align_of(first) : align_of(m);
+    }
+}
+
+/* The next member of the layout, with its run. */
 static void layout_add(const struct field_types *t, struct field_type *type, uint32_t member)
 {
-    const struct field_member *m = &t->members[member];
-    const struct field_member *before = m > t->members ? m - 1 : m;
-    uint64_t own = align_of(m);
-    if (m->bits && before != m && before->bits && before->entity->at == m->entity->at)
+    uint32_t run = t->members[member].run;
+    struct field_member *first = &t->members[run];
+    if (first->is_placed)
         return;
-    uint64_t at = aligned(type->proposed, own);
-    type->layout[type->placed++] = (struct field_place){member, at};
-    type->proposed = at + m->entity->number;
+    uint64_t at = aligned(type->proposed, align_of(first));
+    first->is_placed = true;
+    type->layout[type->placed++] = (struct field_place){run, at};
+    type->proposed = at + first->bytes;
 }
 
 /* Hot members first, each where its alignment allows; of the others those of the greatest alignment
@@ -169,6 +186,7 @@ static void type_settle(struct field_types *t, struct field_type *type)
     while (type->hot < type->count && sum < FIELDS_HOT * type->uses)
         sum += uses_of(&t->members[type->order[type->hot++]]);
     type->layout = t->places + type->first;
+    runs_find(t, type);
     layout_propose(t, type);
     t->uses += type->uses;
 }

@@ -16,6 +16,9 @@ struct field_member {
     uint64_t first_bit;
     double reads, writes;  /* estimated */
     double squares;        /* of both, as in struct profile_event */
+    uint32_t run;          /* the first of the bit fields that lie side by side with it; or itself */
+    uint64_t bytes;        /* of a run, in its first: what it takes */
+    bool is_placed;        /* of a run, in its first: `layout` has it */
 };
 
 /* What is said of two members of one type. */
@@ -38,8 +41,8 @@ struct field_type {
     uint32_t hot;          /* so many of `order` have FIELDS_HOT of all uses */
     uint32_t *order;       /* its members, most used first: places in `members` */
     uint64_t proposed;     /* its size with the hot members first, and no needless hole */
-    /* that order, of `placed` members: bit fields stand for those that share their bytes, and what
-     * the compiler places stays at the start. Empty where members overlap, as in a union */
+    /* that order, of `placed` members: a bit field stands for its run, and what the compiler
+     * places stays at the start. Empty where members overlap, as in a union */
     struct field_place *layout;
     uint32_t placed;
 };

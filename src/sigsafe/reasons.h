@@ -18,7 +18,8 @@
     X(DROP_PAUSED, "paused", "the program had paused the recording")                               \
     X(DROP_TRAMPOLINE, "trampoline",                                                               \
       "an unwinder was at work, or a trampoline of which it is not known where it leads")          \
-    X(DROP_LOST, "lost", "the kernel's buffer was full before the collector had read it")
+    X(DROP_LOST, "lost", "the kernel's buffer was full before the collector had read it")         \
+    X(DROP_LOCKED, "locked-code", "the kernel lets nobody write a module's compiled-in checks")
 
 #define TRUNCATION_REASONS(X)                                                                      \
     X(TRUNC_DEPTH, "depth", "the stack is deeper than the walk's limit")                           \

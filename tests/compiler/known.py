@@ -7,8 +7,10 @@ RUNTIME is penumbra-inst.o, CC the compiler that PLUGIN is for, FOLDER where pro
 
   names      values, allocations, types, bit fields and inlined calls by their names, counted exactly
   crossing   bit fields that lie in several bytes, with and without optimization
+  locked     checks that must be written into code which the kernel keeps from being written
 """
 
+import ctypes
 import json
 import os
 import subprocess
@@ -42,13 +44,13 @@ class Tools:
     def compile(self, name, flags, what):
         """In the folder `work`, where files of counters go, too."""
         source = os.path.join(self.folder, "programs", name + ".c")
-        plugin = [f"-fplugin={self.plugin}", f"-fplugin-arg-penumbra-gcc-what={what}",
+        plugin = [f"-fplugin={self.plugin}", *f"-fplugin-arg-penumbra-gcc-what={what}".split(),
                   self.runtime, "-Wl,--export-dynamic-symbol=__penumbra1_owner"] if what else []
         run([self.cc, *flags, source, "-o", name, "-pthread", *plugin], cwd=self.work)
 
-    def record(self, name, interval, *arguments):
+    def record(self, name, interval, *arguments, **more):
         run([self.penumbra, "record", "-q", "-o", "out.pnb", "--carrier", "compiled", "--interval",
-             str(interval), "--", "./" + name, *map(str, arguments)], cwd=self.work)
+             str(interval), "--", "./" + name, *map(str, arguments)], cwd=self.work, **more)
         return json.loads(run([self.penumbra, "report", "--json", "--limit", "0", "out.pnb"],
                               cwd=self.work))
 
@@ -82,22 +84,42 @@ def crossing(tools):
     for level in "-O0", "-O2":
         tools.compile("known", [level, "-g"], "fields")
         report = tools.record("known", 1, ROUNDS)
-        [members] = [t["members"] for t in report["types"] if t["name"] == "crossing"]
+        [found] = [t for t in report["types"] if t["name"] == "crossing"]
+        members = found["members"]
         writes = {m["name"]: m["writes"] for m in members}
         reads = {m["name"]: m["reads"] for m in members}
         # The compiler may make the words that main begins with of more than one write.
         expect(writes.get("low", 0) <= 3, (level, members))
         expect(ROUNDS <= writes["middle"] <= ROUNDS + 3, (level, members))
         expect(ROUNDS <= writes["high"] <= ROUNDS + 3, (level, members))
+        # Bit fields that lie side by side stay together.
+        expect([(m["name"], m["offset"]) for m in found["layout"]] == [("low", 0)] and
+               found["bytes_proposed"] == 4, (level, found))
         # A word is read to write a part of it.
         expect(reads.get("low", 0) <= 3 and reads["middle"] >= ROUNDS, (level, members))
+
+
+def deny_written_code():
+    PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN = 65, 1
+    if ctypes.CDLL(None).prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0):
+        raise OSError("prctl")
+
+
+def locked(tools):
+    try:
+        run(["true"], preexec_fn=deny_written_code)
+    except subprocess.SubprocessError:
+        return # Linux before 6.3 has no such thing
+    tools.compile("known", ["-O2"], "calls -fplugin-arg-penumbra-gcc-check=patched")
+    report = tools.record("known", 1, ROUNDS, preexec_fn=deny_written_code)
+    expect(report["taken"] == 0 and report["dropped"]["locked-code"] == 1, report)
 
 
 def main():
     if len(sys.argv) != 7:
         sys.exit(__doc__)
     with tempfile.TemporaryDirectory(prefix="compiler-test-") as work:
-        {"names": names, "crossing": crossing}[sys.argv[6]](Tools(sys.argv[1:6], work))
+        {"names": names, "crossing": crossing, "locked": locked}[sys.argv[6]](Tools(sys.argv[1:6], work))
 
 
 if __name__ == "__main__":
