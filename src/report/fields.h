@@ -16,7 +16,7 @@ struct field_member {
     uint64_t first_bit;
     double reads, writes;  /* estimated */
     double squares;        /* of both, as in struct profile_event */
-    uint32_t run;          /* the first of the bit fields that lie side by side with it; or itself */
+    uint32_t run;          /* the first of the bit fields that it lies side by side with */
     uint64_t bytes;        /* of a run, in its first: what it takes */
     bool is_placed;        /* of a run, in its first: `layout` has it */
 };
