@@ -249,24 +249,16 @@ static void pace_settle(struct daemon *d, double spent)
 
 /* ---- an interval ---- */
 
-static bool interval_end(struct daemon *d, struct err *e)
+static bool interval_put(struct daemon *d, struct profile *p, const struct watch_interval *i,
+                         struct err *e)
 {
     enum { NAMES_SHARE = 2 }; /* of the budget is what may be spent before names are read */
-    struct watch_interval i = {0};
-    struct err problem = {0};
-    struct profile *p = watch_take(d->watch, &i, &problem);
-    if (!p) {
-        say("%s", problem.message);
-        d->missed_ns += (uint64_t)(i.end_ns - i.begin_ns);
-        return true;
-    }
-    double spent = spent_percent(d, &i, watch_cost_ns() - d->cost_ns);
+    double spent = spent_percent(d, i, watch_cost_ns() - d->cost_ns);
     if (spent * NAMES_SHARE < d->settings.budget || d->first || d->stop)
-        names_read(d, p, &i);
-    uint64_t cost = watch_cost_ns() - d->cost_ns;
-    const struct store_slot slot = {.begin_ns = i.begin_ns, .end_ns = i.end_ns,
-                                    .period_ns = i.period_ns, .cpus = i.cpus, .lost = i.lost,
-                                    .cost_ns = cost};
+        names_read(d, p, i);
+    const struct store_slot slot = {.begin_ns = i->begin_ns, .end_ns = i->end_ns,
+                                    .period_ns = i->period_ns, .cpus = i->cpus, .lost = i->lost,
+                                    .cost_ns = watch_cost_ns() - d->cost_ns};
     if (!pending_add(d, p, &slot)) {
         profile_free(p);
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -274,11 +266,24 @@ static bool interval_end(struct daemon *d, struct err *e)
     if (!pending_write(d, e))
         return false;
     if (!d->first && !d->stop)
-        pace_settle(d, spent_percent(d, &i, watch_cost_ns() - d->cost_ns));
+        pace_settle(d, spent_percent(d, i, watch_cost_ns() - d->cost_ns));
     d->first = false;
+    return true;
+}
+
+static bool interval_end(struct daemon *d, struct err *e)
+{
+    struct watch_interval i = {0};
+    struct err problem = {0};
+    struct profile *p = watch_take(d->watch, &i, &problem);
+    if (!p) {
+        say("%s", problem.message);
+        d->missed_ns += (uint64_t)(i.end_ns - i.begin_ns);
+    }
+    bool ok = !p || interval_put(d, p, &i, e);
     d->wall_ns = monotonic_ns();
     d->cost_ns = watch_cost_ns();
-    return true;
+    return ok;
 }
 
 static void garbage_collect(struct daemon *d)

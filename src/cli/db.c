@@ -140,10 +140,10 @@ static bool export(const struct arguments *a, struct store *s, struct err *e)
     if (!all.slots)
         return err_set(e, ERR_NOT_FOUND, "the database has nothing of this range");
     bool ok = true;
-    int64_t end = q.to_ns;
-    for (int64_t day = all.begin_ns / DAY_NS * DAY_NS; ok && day < all.end_ns; day += DAY_NS) {
-        q.from_ns = day;
-        q.to_ns = day + DAY_NS < end ? day + DAY_NS : end;
+    int64_t end = q.to_ns < all.end_ns ? q.to_ns : all.end_ns;
+    q.from_ns = all.begin_ns - all.begin_ns % DAY_NS;
+    for (; ok && q.from_ns < end; q.from_ns = q.to_ns) {
+        q.to_ns = end - q.from_ns > DAY_NS ? q.from_ns + DAY_NS : end;
         ok = day_write(a, s, &q, e);
     }
     return ok;

@@ -116,17 +116,19 @@ static bool hour_find(struct store *s, int64_t now_ns, struct hour *h, bool *fou
     return !problem.code || err_set(e, problem.code, "%s", problem.message);
 }
 
+/* Looking and doing are one transaction: another process may collect garbage, too. */
 static bool hours_make(struct store *s, int64_t now_ns, struct store_kept *done, struct err *e)
 {
     struct hour h;
     bool found;
-    uint64_t merged = 0;
     do {
-        if (!hour_find(s, now_ns, &h, &found, &merged, e))
+        uint64_t merged = 0;
+        if (!sql_begin(s->db, e))
             return false;
-        if (found && !(sql_begin(s->db, e) && sql_end(s->db, hour_make(s, &h, e), e)))
+        bool ok = hour_find(s, now_ns, &h, &found, &merged, e) && (!found || hour_make(s, &h, e));
+        if (!sql_end(s->db, ok, e))
             return false;
-        done->merged += found ? merged : 0;
+        done->merged += merged;
     } while (found);
     return true;
 }
@@ -205,18 +207,23 @@ bool store_totals_drop(struct store *s, int64_t part, struct err *e)
                               "part = ?)", "i", part));
 }
 
+static bool day_close(struct store *s, int64_t now_ns, bool *found, struct err *e)
+{
+    int64_t part;
+    bool ok = sql_number(s->db, e, 0, &part,
+                         "SELECT id FROM part WHERE day < ? AND NOT summed LIMIT 1", "i",
+                         store_day(now_ns - STORE_HOUR_NS));
+    *found = ok && part;
+    return ok && (!part || (segments_join(s, part, e) && totals_make(s, part, e)));
+}
+
 static bool days_close(struct store *s, int64_t now_ns, struct err *e)
 {
-    int64_t part = 0;
+    bool found;
     do {
-        if (!sql_number(s->db, e, 0, &part,
-                        "SELECT id FROM part WHERE day < ? AND NOT summed LIMIT 1", "i",
-                        store_day(now_ns - STORE_HOUR_NS)))
+        if (!sql_begin(s->db, e) || !sql_end(s->db, day_close(s, now_ns, &found, e), e))
             return false;
-        if (part && !(sql_begin(s->db, e) &&
-                      sql_end(s->db, segments_join(s, part, e) && totals_make(s, part, e), e)))
-            return false;
-    } while (part);
+    } while (found);
     return true;
 }
 

@@ -79,6 +79,14 @@ static const char *text(const char *given)
     return given ? given : "";
 }
 
+/* What a damaged database says is a time that one can calculate with. */
+static int64_t moment_at(sqlite3_stmt *rows, int column)
+{
+    const int64_t most = INT64_MAX / 4;
+    int64_t ns = sqlite3_column_int64(rows, column);
+    return ns > most ? most : ns < -most ? -most : ns;
+}
+
 static bool range_read(struct store *s, const struct store_query *q, struct store_range *r,
                        struct err *e)
 {
@@ -91,8 +99,8 @@ static bool range_read(struct store *s, const struct store_query *q, struct stor
         "total(lost), total(cost_ns) FROM slot JOIN part ON part.id = slot.part "
         "WHERE" IN_RANGE OF_HOST, "iiss", q->from_ns, q->to_ns, host, host);
     if (sql_next(s->db, rows, &problem)) {
-        r->begin_ns = sqlite3_column_int64(rows, 0);
-        r->end_ns = sqlite3_column_int64(rows, 1);
+        r->begin_ns = moment_at(rows, 0);
+        r->end_ns = moment_at(rows, 1);
         r->slots = (uint64_t)sqlite3_column_int64(rows, 2);
         r->covered_ns = (uint64_t)sqlite3_column_int64(rows, 3);
         r->missed_ns = (uint64_t)sqlite3_column_int64(rows, 4);

@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import json
 import os
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -175,6 +176,25 @@ def full():
             libc.umount2(folder.encode(), DETACH)
 
 
+def limited():
+    """No memory for counters: said once an interval, not in a loop, and it goes on when there is some."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        daemon = Daemon(folder)
+        before = len(daemon.wait_for_slots(1))
+        hard = resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE)[1]
+        begin = time.time()
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (0, hard))
+        daemon.wait_for("spool")
+        time.sleep(3 * INTERVAL)
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
+        intervals = (time.time() - begin) / INTERVAL
+        daemon.wait_for_slots(before + 2)
+        daemon.end()
+        told = [line for line in daemon.said.splitlines() if "spool" in line]
+        expect(len(told) <= intervals + 2, f"{len(told)} messages in {intervals:.1f} intervals: {told[0]}")
+        good(daemon.db)
+
+
 def reloaded():
     """SIGHUP reads the settings; what is wrong there changes nothing."""
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
@@ -233,4 +253,4 @@ def refused():
         expect(result.returncode == REFUSED and "CAP_PERFMON" in said and "penumbra record PROGRAM" in said, said)
 
 
-main({test.__name__: test for test in (sampled, killed, two, full, reloaded, hostile, damaged, refused)})
+main({test.__name__: test for test in (sampled, killed, two, full, limited, reloaded, hostile, damaged, refused)})

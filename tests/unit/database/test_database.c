@@ -351,6 +351,39 @@ static void one_writes(void **state)
     store_close(first);
 }
 
+/* Processes that collect garbage at the same time, with bounds of their own: each finds what it
+ * does as it found it. */
+static void several_collect(void **state)
+{
+    (void)state;
+    enum { PROCESSES = 3, DAYS = 40, LEFT = 7 };
+    struct store *s = make_it();
+    for (int64_t i = 0; i < DAYS; i++)
+        for (int64_t k = 0; k < 3; k++)
+            put(s, &web, 1, MIDNIGHT + i * DAY + k * 60 * S);
+    pid_t children[PROCESSES];
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        const struct store_bounds bounds = {.keep_ns = i ? (uint64_t)(LEFT * DAY) : 0};
+        children[i] = fork();
+        if (!children[i]) {
+            struct store_kept done;
+            struct err e = {0};
+            struct store *own = open_it(STORE_CHANGE);
+            bool ok = store_keep(own, &bounds, MIDNIGHT + DAYS * DAY, &done, &e);
+            store_close(own);
+            _exit(!ok);
+        }
+    }
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        int status;
+        waitpid(children[i], &status, 0);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(problems(s), 0);
+    assert_int_equal(weight(s, &all), LEFT * 3 * 7);
+    store_close(s);
+}
+
 /* Killed in the middle of anything, what was acknowledged is there. */
 static void killed(void **state)
 {
@@ -559,7 +592,7 @@ int main(void)
         cmocka_unit_test(periods),       cmocka_unit_test(clock_goes_back),
         cmocka_unit_test(hours),         cmocka_unit_test(old_days_go),
         cmocka_unit_test(size_is_bounded), cmocka_unit_test(one_writes),
-        cmocka_unit_test(killed),        cmocka_unit_test(disk_full),
+        cmocka_unit_test(several_collect), cmocka_unit_test(killed),        cmocka_unit_test(disk_full),
         cmocka_unit_test(hostile_names), cmocka_unit_test(damaged_file),
         cmocka_unit_test(damaged_blobs), cmocka_unit_test(runs),
     };
