@@ -592,7 +592,8 @@ int main(void)
         cmocka_unit_test(periods),       cmocka_unit_test(clock_goes_back),
         cmocka_unit_test(hours),         cmocka_unit_test(old_days_go),
         cmocka_unit_test(size_is_bounded), cmocka_unit_test(one_writes),
-        cmocka_unit_test(several_collect), cmocka_unit_test(killed),        cmocka_unit_test(disk_full),
+        cmocka_unit_test(several_collect), cmocka_unit_test(killed),
+        cmocka_unit_test(disk_full),
         cmocka_unit_test(hostile_names), cmocka_unit_test(damaged_file),
         cmocka_unit_test(damaged_blobs), cmocka_unit_test(runs),
     };
