@@ -29,9 +29,8 @@ bool dictionary_init(struct dictionary *d)
         d->p->names = profile_names_new(0);
     if (!d->p || !d->p->names || !ARRAY_ROOM(d->nodes, d->count, d->capacity))
         return false;
-    d->nodes[d->count++] = (struct profile_node){.parent = UINT32_MAX, .subtree = 1,
-                                                 .image = PROFILE_IMAGE_PSEUDO,
-                                                 .offset = KEY_ROOT};
+    d->nodes[d->count++] = (struct dictionary_node){.offset = KEY_ROOT, .parent = UINT32_MAX,
+                                                    .image = PROFILE_IMAGE_PSEUDO};
     return true;
 }
 
@@ -46,7 +45,7 @@ void dictionary_fini(struct dictionary *d)
 
 enum { IMAGE_NONE, IMAGE_PSEUDO, IMAGE_FIRST };
 
-static void put_node(struct buf *b, const struct profile_node *n, uint32_t index)
+static void put_node(struct buf *b, const struct dictionary_node *n, uint32_t index)
 {
     uint64_t image = n->image == PROFILE_IMAGE_NONE     ? IMAGE_NONE
                      : n->image == PROFILE_IMAGE_PSEUDO ? IMAGE_PSEUDO
@@ -73,9 +72,9 @@ uint8_t *dictionary_write(const struct profile *p, const struct dictionary_news 
     kind_entities.put(&out[1].raw, &x);
     if (news->names)
         kind_names_write(&out[2].raw, news->names);
-    buf_put_uleb(&out[3].raw, news->node_count - news->first_node);
-    for (uint32_t i = news->first_node; i < news->node_count; i++)
-        put_node(&out[3].raw, &news->nodes[i], i);
+    buf_put_uleb(&out[3].raw, news->node_count);
+    for (uint32_t i = 0; i < news->node_count; i++)
+        put_node(&out[3].raw, &news->nodes[i], news->first_node + i);
     uint8_t *bytes = container_finish(CONTAINER_DICTIONARY, out, SECTIONS, true, size, e);
     for (unsigned i = 0; i < SECTIONS; i++)
         buf_free(&out[i].raw);
@@ -119,9 +118,9 @@ static void get_node(struct reading *r, struct cursor *c)
         read_no_memory(c);
         return;
     }
-    d->nodes[d->count] = (struct profile_node){.parent = d->count - (uint32_t)back, .subtree = 1,
-                                               .image = index, .guessed = frame & 1,
-                                               .offset = offset};
+    d->nodes[d->count] = (struct dictionary_node){.offset = offset,
+                                                  .parent = d->count - (uint32_t)back,
+                                                  .image = index, .guessed = frame & 1};
     d->count++;
 }
 

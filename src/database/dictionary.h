@@ -20,9 +20,15 @@
 
 enum { DICTIONARY_NODES_MOST = 1 << 24 };
 
+struct dictionary_node {
+    uint64_t offset;
+    uint32_t parent, image; /* as of a profile_node */
+    bool guessed;
+};
+
 struct dictionary {
     struct profile *p; /* images, entities and names alone */
-    struct profile_node *nodes;
+    struct dictionary_node *nodes;
     uint32_t count, capacity; /* of nodes */
 };
 
@@ -33,12 +39,12 @@ void dictionary_fini(struct dictionary *d);
 /* Appends a segment. Safe on any bytes; what came before damage may have been added. */
 bool dictionary_read(struct dictionary *d, const uint8_t *data, size_t size, struct err *e);
 
-/* What is new since a segment was written: images and nodes from these numbers on, and these
- * entities and names (of so many images as the dictionary has; NULL: none). */
+/* What is new since a segment was written: images from this number on, and these nodes, entities
+ * and names (of so many images as the dictionary has; NULL: none). */
 struct dictionary_news {
     uint32_t first_image, first_node;
-    const struct profile_node *nodes;
-    uint32_t node_count; /* of all */
+    const struct dictionary_node *nodes; /* from the first one on */
+    uint32_t node_count;                 /* of these */
     const struct profile_entity *entities;
     uint32_t entity_count;
     const struct profile_names *names;

@@ -16,7 +16,7 @@ static bool is_image(const struct profile_image *image, const char *wanted)
            (*id && !strcmp(id, wanted));
 }
 
-static bool is_binary(const struct dictionary *words, const struct profile_node *n,
+static bool is_binary(const struct dictionary *words, const struct dictionary_node *n,
                       const char *wanted)
 {
     if (n->image < words->p->image_count)
@@ -38,6 +38,28 @@ static bool is_function(const struct dictionary *words, const struct folded *at,
     return name && strstr(name, wanted);
 }
 
+/* ---- names ---- */
+
+/* Those of the addresses that were met last: most are in many stacks. */
+struct recent {
+    uint64_t offset;
+    const struct profile_name *name;
+    uint32_t image; /* + 1; 0: none yet */
+};
+
+enum { RECENT_BITS = 13, RECENT_COUNT = 1 << RECENT_BITS };
+
+static const struct profile_name *name_of(struct recent *recent, const struct profile_names *names,
+                                          const struct dictionary_node *n)
+{
+    uint64_t h = (n->offset ^ (uint64_t)n->image << 40) * UINT64_C(0x9e3779b97f4a7c15);
+    struct recent *r = &recent[h >> (64 - RECENT_BITS)];
+    if (r->offset != n->offset || r->image != n->image + 1)
+        *r = (struct recent){.offset = n->offset, .image = n->image + 1,
+                             .name = dictionary_name(names, n->image, n->offset)};
+    return r->name;
+}
+
 /* ---- nodes ---- */
 
 static void frame_fold(struct folded *f)
@@ -52,13 +74,15 @@ bool fold_make(struct fold *f, const struct dictionary *words, const uint32_t *i
                const struct store_query *q)
 {
     bool *through = calloc((size_t)words->count + 1, sizeof *through);
+    struct recent *recent = calloc(RECENT_COUNT, sizeof *recent);
     *f = (struct fold){.list = reallocarray(NULL, (size_t)words->count + 1, sizeof *f->list)};
-    for (uint32_t i = 0; through && f->list && i < words->count; i++) {
-        const struct profile_node *n = &words->nodes[i];
+    for (uint32_t i = 0; through && recent && f->list && i < words->count; i++) {
+        const struct dictionary_node *n = &words->nodes[i];
         struct folded *to = &f->list[f->count++];
-        *to = (struct folded){.offset = n->offset, .image = n->image, .guessed = n->guessed};
+        *to = (struct folded){.offset = n->offset, .parent = n->parent, .image = n->image,
+                              .guessed = n->guessed};
         if (n->image < words->p->image_count) {
-            to->name = dictionary_name(words->p->names, n->image, n->offset);
+            to->name = name_of(recent, words->p->names, n);
             to->image = image_of[n->image];
         }
         through[i] = !q->function || (i && through[n->parent]) ||
@@ -68,6 +92,7 @@ bool fold_make(struct fold *f, const struct dictionary *words, const uint32_t *i
             frame_fold(to);
     }
     free(through);
+    free(recent);
     return f->count == words->count;
 }
 

@@ -12,7 +12,7 @@
 struct folded {
     uint64_t offset;
     const struct profile_name *name; /* of the dictionary; NULL: none */
-    uint32_t image;
+    uint32_t parent, image;
     bool guessed;
     bool kept; /* samples that end here are part of the answer */
 };

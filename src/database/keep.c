@@ -142,8 +142,8 @@ static bool segments_join(struct store *s, int64_t part, struct err *e)
     uint8_t *bytes = NULL;
     bool ok = store_words(s, part, &words, e);
     if (ok) {
-        const struct dictionary_news all = {.first_node = 1, .nodes = words.nodes,
-                                            .node_count = words.count,
+        const struct dictionary_news all = {.first_node = 1, .nodes = words.nodes + 1,
+                                            .node_count = words.count - 1,
                                             .entities = words.p->entities,
                                             .entity_count = words.p->entity_count,
                                             .names = words.p->names};

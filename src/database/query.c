@@ -26,14 +26,21 @@ struct place {
     uint64_t offset;
 };
 
+/* Each is there once. */
+struct places {
+    struct place *list;
+    size_t count, capacity;
+    uint32_t *slots; /* index + 1, or 0 */
+    size_t slot_count; /* a power of two, at least twice as many as places; 0: none yet */
+};
+
 struct answer {
     struct store *s;
     const struct store_query *q;
     struct profile *p;
     struct group *groups;
     uint32_t group_count, group_capacity;
-    struct place *places;
-    size_t place_count, place_capacity;
+    struct places places;
     uint64_t unit_ns; /* a weight of 1 */
     struct err *e;
 };
@@ -64,7 +71,8 @@ static void answer_fini(struct answer *a)
         tree_sum_fini(&a->groups[i].tree);
     }
     free(a->groups);
-    free(a->places);
+    free(a->places.list);
+    free(a->places.slots);
 }
 
 /* ---- the range ---- */
@@ -147,7 +155,7 @@ static bool unit_find(struct answer *a)
 
 /* ---- a day ---- */
 
-/* Of its nodes: those that samples of one service are in, each after its parent. */
+/* Of its nodes: those that samples of one service are in. */
 struct day {
     struct answer *a;
     bool whole; /* the range has all of it, and its totals are known */
@@ -155,10 +163,9 @@ struct day {
     struct fold fold;
     uint32_t *image_of;
     uint32_t *name_of; /* 1 + where a name of the dictionary is in the answer's; 0: not yet */
-    uint32_t *place;   /* by node: 1 + where it is in `chosen` */
-    uint32_t *list, *path, *index_of;
-    struct profile_node *chosen;
-    uint32_t count;
+    uint32_t *place;   /* by node: 1 + where it is in the group's tree; 0: not chosen */
+    uint32_t *chosen, count; /* nodes */
+    uint32_t *path;
 };
 
 static bool day_room(struct day *d)
@@ -166,11 +173,9 @@ static bool day_room(struct day *d)
     size_t n = (size_t)d->words.count + 1;
     d->name_of = calloc((size_t)d->words.p->names->name_count + 1, sizeof *d->name_of);
     d->place = calloc(n, sizeof *d->place);
-    d->list = reallocarray(NULL, n, sizeof *d->list);
-    d->path = reallocarray(NULL, n, sizeof *d->path);
-    d->index_of = reallocarray(NULL, n, sizeof *d->index_of);
     d->chosen = reallocarray(NULL, n, sizeof *d->chosen);
-    return d->name_of && d->place && d->list && d->path && d->index_of && d->chosen;
+    d->path = reallocarray(NULL, n, sizeof *d->path);
+    return d->name_of && d->place && d->chosen && d->path;
 }
 
 static void day_fini(struct day *d)
@@ -180,10 +185,8 @@ static void day_fini(struct day *d)
     free(d->image_of);
     free(d->name_of);
     free(d->place);
-    free(d->list);
-    free(d->path);
-    free(d->index_of);
     free(d->chosen);
+    free(d->path);
 }
 
 static bool day_open(struct day *d, int64_t part)
@@ -199,28 +202,92 @@ static bool day_open(struct day *d, int64_t part)
            no_memory(a);
 }
 
-/* Chooses a node, after those above it. */
-static void choose(struct day *d, uint32_t node)
+static uint32_t *place_find(const struct places *all, uint32_t image, uint64_t offset)
 {
-    uint32_t depth = 0;
-    for (; !d->place[node]; node = d->words.nodes[node].parent) {
-        d->path[depth++] = node;
-        if (!node)
+    uint64_t h = (offset ^ (uint64_t)image << 40) * UINT64_C(0x9e3779b97f4a7c15);
+    size_t mask = all->slot_count - 1, at = (h >> 32) & mask;
+    for (; all->slots[at]; at = (at + 1) & mask) {
+        const struct place *p = &all->list[all->slots[at] - 1];
+        if (p->offset == offset && p->image == image)
             break;
     }
-    while (depth) {
-        uint32_t at = d->path[--depth];
-        const struct folded *f = &d->fold.list[at];
-        d->chosen[d->count] = (struct profile_node){
-            .parent = at ? d->place[d->words.nodes[at].parent] - 1 : UINT32_MAX, .subtree = 1,
-            .image = f->image, .offset = f->offset, .guessed = f->guessed};
-        d->list[d->count++] = at;
-        d->place[at] = d->count;
+    return &all->slots[at];
+}
+
+static bool places_grow(struct places *all)
+{
+    enum { FIRST = 1024 };
+    size_t wanted = all->slot_count ? all->slot_count * 2 : FIRST;
+    uint32_t *slots = calloc(wanted, sizeof *slots);
+    if (!slots)
+        return false;
+    free(all->slots);
+    all->slots = slots;
+    all->slot_count = wanted;
+    for (size_t i = 0; i < all->count; i++)
+        *place_find(all, all->list[i].image, all->list[i].offset) = (uint32_t)i + 1;
+    return true;
+}
+
+/* Where the answer has a name of the dictionary. UINT32_MAX without memory. */
+static uint32_t name_take(struct day *d, const struct profile_name *from)
+{
+    const struct profile_names *names = d->words.p->names;
+    struct profile_names *into = d->a->p->names;
+    uint32_t *known = &d->name_of[from - names->names];
+    if (!*known) {
+        struct profile_name name = {.start = from->start};
+        name.function = profile_names_string(into, names->strings[from->function]);
+        uint32_t index =
+            name.function == UINT32_MAX ? UINT32_MAX : profile_names_add(into, &name);
+        if (index == UINT32_MAX)
+            return UINT32_MAX;
+        *known = index + 1;
     }
+    return *known - 1;
+}
+
+/* Of two names of one place (a function that was renamed under one build-id) the first stays. */
+static bool place_take(struct day *d, const struct folded *f)
+{
+    struct places *all = &d->a->places;
+    if (all->count * 2 >= all->slot_count && !places_grow(all))
+        return false;
+    uint32_t *slot = place_find(all, f->image, f->offset);
+    if (*slot)
+        return true;
+    struct place place = {.image = f->image, .offset = f->offset, .name = name_take(d, f->name)};
+    if (place.name == UINT32_MAX || !ARRAY_ROOM(all->list, all->count, all->capacity))
+        return false;
+    all->list[all->count++] = place;
+    *slot = (uint32_t)all->count;
+    return true;
+}
+
+/* Takes a node into the group's tree, after those above it. */
+static bool choose(struct day *d, struct group *g, uint32_t node)
+{
+    uint32_t depth = 0;
+    for (; node != UINT32_MAX && !d->place[node]; node = d->fold.list[node].parent)
+        d->path[depth++] = node;
+    uint32_t at = node == UINT32_MAX ? UINT32_MAX : d->place[node] - 1;
+    while (depth) {
+        node = d->path[--depth];
+        const struct folded *f = &d->fold.list[node];
+        const struct profile_node n = {.image = f->image, .offset = f->offset,
+                                       .guessed = f->guessed};
+        uint32_t before = g->tree.count;
+        at = tree_sum_node(&g->tree, at, &n);
+        if (at == UINT32_MAX || (at == before && f->name && !place_take(d, f)))
+            return false;
+        d->place[node] = at + 1;
+        d->chosen[d->count++] = node;
+    }
+    return true;
 }
 
 /* The samples of a service in a slot. */
-static void counts_take(struct day *d, struct group *g, const struct counts *c, uint64_t scale)
+static bool counts_take(struct day *d, struct group *g, const struct counts *c, uint64_t scale)
 {
     struct counts *t = &g->totals;
     uint64_t kept = 0;
@@ -228,11 +295,11 @@ static void counts_take(struct day *d, struct group *g, const struct counts *c, 
         uint32_t node = c->list[i].node;
         if (!d->fold.list[node].kept)
             continue;
-        uint64_t weight = c->list[i].weight * scale;
+        if (!choose(d, g, node))
+            return no_memory(d->a);
+        struct profile_node *to = &g->tree.nodes[d->place[node] - 1];
+        to->self = add_saturated(to->self, c->list[i].weight * scale);
         kept = add_saturated(kept, c->list[i].weight);
-        choose(d, node);
-        struct profile_node *to = &d->chosen[d->place[node] - 1];
-        to->self = add_saturated(to->self, weight);
     }
     bool all = kept == c->weight;
     t->weight = add_saturated(t->weight, kept * scale);
@@ -241,53 +308,7 @@ static void counts_take(struct day *d, struct group *g, const struct counts *c, 
     for (unsigned i = 0; i < TRUNC_COUNT; i++)
         t->truncated[i] = add_saturated(t->truncated[i], all ? c->truncated[i] : 0);
     t->guessed = add_saturated(t->guessed, all ? c->guessed : 0);
-}
-
-static bool name_take(struct day *d, const struct folded *f, uint32_t *to)
-{
-    const struct profile_names *from = d->words.p->names;
-    struct profile_names *into = d->a->p->names;
-    uint32_t *known = &d->name_of[f->name - from->names];
-    if (!*known) {
-        struct profile_name name = {.start = f->name->start};
-        name.function = profile_names_string(into, from->strings[f->name->function]);
-        uint32_t index =
-            name.function == UINT32_MAX ? UINT32_MAX : profile_names_add(into, &name);
-        if (index == UINT32_MAX)
-            return false;
-        *known = index + 1;
-    }
-    *to = *known - 1;
     return true;
-}
-
-static bool places_take(struct day *d, const struct group *g, uint32_t before)
-{
-    struct answer *a = d->a;
-    for (uint32_t i = 0; i < d->count; i++) {
-        const struct folded *f = &d->fold.list[d->list[i]];
-        if (d->index_of[i] < before || !f->name)
-            continue;
-        const struct profile_node *n = &g->tree.nodes[d->index_of[i]];
-        struct place place = {.image = n->image, .offset = n->offset};
-        if (!name_take(d, f, &place.name) ||
-            !ARRAY_ROOM(a->places, a->place_count, a->place_capacity))
-            return false;
-        a->places[a->place_count++] = place;
-    }
-    return true;
-}
-
-/* What was chosen of the day becomes part of the group's tree. */
-static bool group_grow(struct day *d, struct group *g)
-{
-    uint32_t before = g->tree.count;
-    bool ok = tree_sum_add(&g->tree, d->chosen, d->count, d->index_of) &&
-              places_take(d, g, before);
-    for (uint32_t i = 0; i < d->count; i++)
-        d->place[d->list[i]] = 0;
-    d->count = 0;
-    return ok || no_memory(d->a);
 }
 
 static bool service_read(struct day *d, struct group *g, int64_t service)
@@ -301,16 +322,20 @@ static bool service_read(struct day *d, struct group *g, int64_t service)
                                "SELECT slot.period_ns, samples.bytes FROM samples JOIN slot "
                                "ON slot.id = samples.slot WHERE samples.service = ? AND" IN_RANGE,
                                "iii", service, a->q->from_ns, a->q->to_ns);
-    while (!problem.code && sql_next(a->s->db, rows, &problem)) {
+    bool ok = true;
+    while (ok && !problem.code && sql_next(a->s->db, rows, &problem)) {
         uint64_t scale = (uint64_t)sqlite3_column_int64(rows, 0) / a->unit_ns;
         struct sql_blob blob = sql_blob_at(rows, 1);
         struct counts c;
         if (counts_decode(&c, blob.data, blob.size, d->words.count, &problem))
-            counts_take(d, g, &c, scale);
+            ok = counts_take(d, g, &c, scale);
         counts_fini(&c);
     }
     sql_free(rows);
-    return problem.code ? err_set(a->e, problem.code, "%s", problem.message) : group_grow(d, g);
+    for (uint32_t i = 0; i < d->count; i++)
+        d->place[d->chosen[i]] = 0;
+    d->count = 0;
+    return ok && (!problem.code || err_set(a->e, problem.code, "%s", problem.message));
 }
 
 static bool services_read(struct day *d, int64_t part)
@@ -363,16 +388,14 @@ static int compare_places(const void *x, const void *y)
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-/* Of two names of one place (a function that was renamed under one build-id) the first stays. */
 static bool places_put(struct answer *a)
 {
     struct profile_names *names = a->p->names;
-    if (a->place_count)
-        qsort(a->places, a->place_count, sizeof *a->places, compare_places);
-    for (size_t i = 0; i < a->place_count; i++) {
-        const struct place *p = &a->places[i];
-        if (i && !compare_places(p, p - 1))
-            continue;
+    const struct places *all = &a->places;
+    if (all->count)
+        qsort(all->list, all->count, sizeof *all->list, compare_places);
+    for (size_t i = 0; i < all->count; i++) {
+        const struct place *p = &all->list[i];
         names->images[p->image].level = NAMES_SYMBOLS;
         if (!profile_names_place(names, p->image, p->offset, p->name))
             return no_memory(a);

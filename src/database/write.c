@@ -29,10 +29,16 @@ static bool part_load(struct store *s, int64_t id, struct err *e)
     part_drop(s);
     if (!store_words(s, id, words, e))
         return false;
-    uint32_t *index_of = calloc(words->count, sizeof *index_of);
-    bool ok = index_of && tree_sum_add(&s->part.tree, words->nodes, words->count, index_of);
-    bool same = ok && s->part.tree.count == words->count;
-    free(index_of);
+    bool ok = true, same = true;
+    for (uint32_t i = 0; ok && i < words->count; i++) {
+        const struct profile_node n = {.image = words->nodes[i].image,
+                                       .guessed = words->nodes[i].guessed,
+                                       .offset = words->nodes[i].offset};
+        uint32_t index = tree_sum_node(&s->part.tree, words->nodes[i].parent, &n);
+        ok = index != UINT32_MAX;
+        same = same && index == i;
+    }
+    same = same && ok;
     free(words->nodes);
     words->nodes = NULL;
     words->capacity = 0;
@@ -261,24 +267,42 @@ static bool trees_add(struct putting *w)
 
 /* ---- the database ---- */
 
+/* The tree's nodes that are new. To free(). */
+static struct dictionary_node *new_nodes(const struct putting *w)
+{
+    const struct tree_sum *tree = &w->s->part.tree;
+    uint32_t count = tree->count - w->first_node;
+    struct dictionary_node *list = calloc((size_t)count + 1, sizeof *list);
+    for (uint32_t i = 0; list && i < count; i++) {
+        const struct profile_node *n = &tree->nodes[w->first_node + i];
+        list[i] = (struct dictionary_node){.offset = n->offset, .parent = n->parent,
+                                           .image = n->image, .guessed = n->guessed};
+    }
+    return list;
+}
+
 static bool segment_write(struct putting *w)
 {
     const struct store_part *part = &w->s->part;
     bool named = false;
     for (uint32_t i = 0; i < w->names->image_count; i++)
         named |= w->names->images[i].count != 0;
-    const struct dictionary_news news = {.first_image = w->first_image,
-                                         .first_node = w->first_node,
-                                         .nodes = part->tree.nodes,
-                                         .node_count = part->tree.count,
-                                         .entities = w->fresh,
-                                         .entity_count = w->fresh_count,
-                                         .names = named ? w->names : NULL};
     if (!named && !w->fresh_count && part->words.p->image_count == w->first_image &&
         part->tree.count == w->first_node)
         return true;
+    struct dictionary_node *nodes = new_nodes(w);
+    if (!nodes)
+        return no_memory(w);
+    const struct dictionary_news news = {.first_image = w->first_image,
+                                         .first_node = w->first_node,
+                                         .nodes = nodes,
+                                         .node_count = part->tree.count - w->first_node,
+                                         .entities = w->fresh,
+                                         .entity_count = w->fresh_count,
+                                         .names = named ? w->names : NULL};
     size_t size;
     uint8_t *bytes = dictionary_write(part->words.p, &news, &size, w->e);
+    free(nodes);
     const struct sql_blob blob = {bytes, size};
     bool ok = bytes &&
               sql_run(w->s->db, w->e, "INSERT INTO segment (part, bytes) VALUES (?, ?)", "ib",

@@ -43,12 +43,34 @@ static bool leb(struct cursor *c, uint64_t *value, unsigned *bits, bool *negativ
     return false;
 }
 
+/* A number of at most 63 bits that nobody watches, well before the section's end. */
+static bool uleb_plain(struct cursor *c, uint64_t max, uint64_t *value)
+{
+    enum { BYTES_MOST = 9 };
+    if (c->failed || c->watch || c->size - c->at < BYTES_MOST)
+        return false;
+    const uint8_t *at = c->data + c->at;
+    uint64_t result = *at & 0x7f;
+    for (unsigned shift = 7; *at & 0x80; shift += 7) {
+        if (shift == 7 * BYTES_MOST)
+            return false;
+        result |= (uint64_t)(*++at & 0x7f) << shift;
+    }
+    if (result > max)
+        return false;
+    c->at = (size_t)(at + 1 - c->data);
+    *value = result;
+    return true;
+}
+
 uint64_t cursor_uleb_any(struct cursor *c, uint64_t max, const char *what)
 {
     uint64_t value;
     unsigned bits;
     bool negative;
     size_t start = c->at;
+    if (uleb_plain(c, max, &value))
+        return value;
     if (c->failed)
         return 0;
     if (!leb(c, &value, &bits, &negative) || (bits > 64 && c->data[c->at - 1] > 1) || value > max) {

@@ -42,6 +42,20 @@ static bool grow(struct tree_sum *s)
     return true;
 }
 
+uint32_t tree_sum_node(struct tree_sum *s, uint32_t parent, const struct profile_node *n)
+{
+    if (s->count == s->capacity && !grow(s))
+        return UINT32_MAX;
+    uint32_t *slot = find(s, parent, n);
+    if (!*slot) {
+        s->nodes[s->count++] = (struct profile_node){.parent = parent, .subtree = 1,
+                                                     .image = n->image, .guessed = n->guessed,
+                                                     .offset = n->offset};
+        *slot = s->count;
+    }
+    return *slot - 1;
+}
+
 bool tree_sum_add(struct tree_sum *s, const struct profile_node *nodes, uint32_t count,
                   uint32_t *index_of)
 {
@@ -55,20 +69,10 @@ bool tree_sum_add(struct tree_sum *s, const struct profile_node *nodes, uint32_t
     for (uint32_t i = 0; i < count; i++) {
         const struct profile_node *n = i ? &nodes[i] : &root;
         uint32_t parent = i ? index_of[n->parent] : UINT32_MAX;
-        if (s->count == s->capacity && !grow(s))
+        index_of[i] = tree_sum_node(s, parent, n);
+        if (index_of[i] == UINT32_MAX)
             return false;
-        uint32_t *slot = find(s, parent, n);
-        if (!*slot) {
-            struct profile_node *made = &s->nodes[s->count++];
-            *made = *n;
-            made->parent = parent;
-            made->self = made->calls = 0;
-            memset(made->more, 0, sizeof made->more);
-            made->subtree = 1;
-            *slot = s->count;
-        }
-        index_of[i] = *slot - 1;
-        struct profile_node *to = &s->nodes[*slot - 1];
+        struct profile_node *to = &s->nodes[index_of[i]];
         to->self = add_saturated(to->self, n->self);
         to->calls = add_saturated(to->calls, n->calls);
         for (unsigned m = 0; m < METRICS_MAX - 1; m++)

@@ -15,6 +15,9 @@ struct tree_sum {
     uint32_t *slots; /* index + 1, or 0; capacity * 2 of them, a power of two */
 };
 
+/* Where the sum has this frame below the node `parent` (UINT32_MAX: the root), added without weight
+ * if it is missing; UINT32_MAX without memory. */
+uint32_t tree_sum_node(struct tree_sum *s, uint32_t parent, const struct profile_node *n);
 /* index_of[i]: where node i of the tree is in the sum. Frames in no image are equal by address,
  * whatever process they are from. False without memory. */
 bool tree_sum_add(struct tree_sum *s, const struct profile_node *nodes, uint32_t count,
