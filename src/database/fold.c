@@ -47,7 +47,7 @@ struct recent {
     uint32_t image; /* + 1; 0: none yet */
 };
 
-enum { RECENT_BITS = 13, RECENT_COUNT = 1 << RECENT_BITS };
+enum { RECENT_BITS = 14, RECENT_COUNT = 1 << RECENT_BITS };
 
 static const struct profile_name *name_of(struct recent *recent, const struct profile_names *names,
                                           const struct dictionary_node *n)

@@ -6,6 +6,12 @@
 #include "base/saturate.h"
 #include "profile/frames.h"
 
+static bool is_child(const struct profile_node *n, uint32_t parent, const struct frame *frame)
+{
+    struct frame of = frame_of(n);
+    return n->parent == parent && frame_compare(&of, frame) == 0;
+}
+
 static uint32_t *find(const struct tree_sum *s, uint32_t parent, const struct profile_node *n)
 {
     struct frame frame = frame_of(n);
@@ -13,12 +19,8 @@ static uint32_t *find(const struct tree_sum *s, uint32_t parent, const struct pr
     uint64_t h = (frame.offset ^ (uint64_t)frame.image << 40) * UINT64_C(0x9e3779b97f4a7c15);
     h = (h ^ h >> 32 ^ parent ^ (uint64_t)frame.guessed << 32) * UINT64_C(0xff51afd7ed558ccd);
     uint32_t at = (uint32_t)(h >> 32) & mask;
-    for (; s->slots[at]; at = (at + 1) & mask) {
-        const struct profile_node *other = &s->nodes[s->slots[at] - 1];
-        struct frame other_frame = frame_of(other);
-        if (other->parent == parent && frame_compare(&other_frame, &frame) == 0)
-            break;
-    }
+    while (s->slots[at] && !is_child(&s->nodes[s->slots[at] - 1], parent, &frame))
+        at = (at + 1) & mask;
     return &s->slots[at];
 }
 
@@ -31,6 +33,10 @@ static bool grow(struct tree_sum *s)
     if (!nodes)
         return false;
     s->nodes = nodes;
+    uint32_t *latest = realloc(s->latest, capacity * sizeof *latest);
+    if (!latest)
+        return false;
+    s->latest = latest;
     uint32_t *slots = calloc((size_t)capacity * 2, sizeof *slots);
     if (!slots)
         return false;
@@ -46,13 +52,21 @@ uint32_t tree_sum_node(struct tree_sum *s, uint32_t parent, const struct profile
 {
     if (s->count == s->capacity && !grow(s))
         return UINT32_MAX;
+    /* Most nodes have one child. */
+    const struct frame frame = frame_of(n);
+    uint32_t likely = parent < s->count ? s->latest[parent] : 0;
+    if (likely && is_child(&s->nodes[likely], parent, &frame))
+        return likely;
     uint32_t *slot = find(s, parent, n);
     if (!*slot) {
+        s->latest[s->count] = 0;
         s->nodes[s->count++] = (struct profile_node){.parent = parent, .subtree = 1,
                                                      .image = n->image, .guessed = n->guessed,
                                                      .offset = n->offset};
         *slot = s->count;
     }
+    if (parent < s->count)
+        s->latest[parent] = *slot - 1;
     return *slot - 1;
 }
 
@@ -141,5 +155,6 @@ void tree_sum_fini(struct tree_sum *s)
 {
     free(s->nodes);
     free(s->slots);
+    free(s->latest);
     *s = (struct tree_sum){0};
 }

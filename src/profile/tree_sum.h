@@ -13,6 +13,7 @@ struct tree_sum {
     struct profile_node *nodes;
     uint32_t count, capacity;
     uint32_t *slots; /* index + 1, or 0; capacity * 2 of them, a power of two */
+    uint32_t *latest; /* of each node: the child that was found last; 0: none */
 };
 
 /* Where the sum has this frame below the node `parent` (UINT32_MAX: the root), added without weight
