@@ -14,6 +14,7 @@
     X(record, "run a program and record where its time goes")                                      \
     X(daemon, "sample the whole machine always, into a profile database")                          \
     X(query, "report what a profile database has of a range of time")                              \
+    X(serve, "show what a profile database has as a page in the browser")                          \
     X(db, "look after a profile database: gc, check, export")                                      \
     X(report, "print a profile, or write it as a page of HTML or as JSON")                         \
     X(simulate, "run a program on a modelled processor, and say where its cycles go")              \

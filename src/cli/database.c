@@ -120,3 +120,18 @@ bool database_range(const char *text, const char *option, int64_t now_ns,
     return ok && (range->from_ns < range->to_ns ||
                   err_set(e, ERR_USAGE, "%s %s: it ends before it begins", option, text));
 }
+
+bool database_between(const char *last, const char *from, const char *to,
+                      struct database_range *range, struct err *e)
+{
+    int64_t now = database_now();
+    *range = (struct database_range){INT64_MIN, INT64_MAX};
+    if (last && (from || to))
+        return err_set(e, ERR_USAGE, "--last is a range; give it without --from and --to");
+    if (!from && !to)
+        return database_range(last ? last : DATABASE_LAST, "--last", now, range, e);
+    return (!from || database_moment(from, "--from", now, &range->from_ns, e)) &&
+           (!to || database_moment(to, "--to", now, &range->to_ns, e)) &&
+           (range->from_ns < range->to_ns ||
+            err_set(e, ERR_USAGE, "--to %s is not after --from", to ? to : "now"));
+}

@@ -18,6 +18,9 @@ bool database_path(const char *given, bool make, char path[PATH_MAX], struct err
 /* CLOCK_REALTIME now. */
 int64_t database_now(void);
 
+/* The range that is meant unless another one is given: up to now. */
+#define DATABASE_LAST "1h"
+
 struct database_range {
     int64_t from_ns, to_ns;
 };
@@ -29,5 +32,8 @@ bool database_moment(const char *text, const char *option, int64_t now_ns, int64
 /* "FROM..TO", of which either may be missing, or "2h": the last two hours. */
 bool database_range(const char *text, const char *option, int64_t now_ns,
                     struct database_range *range, struct err *e);
+/* What a command's --last, or --from and --to, say (NULL: not given); without any the last hour. */
+bool database_between(const char *last, const char *from, const char *to,
+                      struct database_range *range, struct err *e);
 
 #endif

@@ -118,12 +118,6 @@ static bool day_write(const struct arguments *a, struct store *s, const struct s
     return ok;
 }
 
-static void found_nothing(void *context, const struct store_service *s)
-{
-    (void)context;
-    (void)s;
-}
-
 static bool export(const struct arguments *a, struct store *s, struct err *e)
 {
     int64_t now = database_now();
@@ -135,7 +129,7 @@ static bool export(const struct arguments *a, struct store *s, struct err *e)
         return err_set_errno(e, ERR_OUTPUT, errno, "cannot make the folder %s", a->output);
     if ((a->from && !database_moment(a->from, "--from", now, &q.from_ns, e)) ||
         (a->to && !database_moment(a->to, "--to", now, &q.to_ns, e)) ||
-        !store_services(s, &q, found_nothing, NULL, &all, e))
+        !store_range(s, &q, &all, e))
         return false;
     if (!all.slots)
         return err_set(e, ERR_NOT_FOUND, "the database has nothing of this range");

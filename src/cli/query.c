@@ -11,13 +11,13 @@
 #include "base/buf.h"
 #include "cli/command.h"
 #include "cli/database.h"
+#include "cli/database_json.h"
 #include "cli/options.h"
 #include "database/store.h"
 #include "report/json.h"
 #include "report/text.h"
 
 enum { SIDES = 2, WORDS_MOST = 256, NAME_COLUMNS = 40 };
-#define LAST_DEFAULT "1h"
 
 struct arguments {
     const char *database, *last, *from, *to, *before, *after;
@@ -43,7 +43,7 @@ static bool take_metric(void *arguments, const char *value, struct err *e)
 
 static const struct option_row rows[] = {
     {.help = "When"},
-    {0, "last", "DURATION", .fallback = LAST_DEFAULT, .help = "the time up to now: 10m, 6h, 7d",
+    {0, "last", "DURATION", .fallback = DATABASE_LAST, .help = "the time up to now: 10m, 6h, 7d",
      .filled = true, FIELD(struct arguments, last)},
     {0, "from", "TIME",
      .help = "from then on: 2026-11-27, \"2026-11-27 14:30\", 14:30 (today), -2h (two hours ago)",
@@ -116,8 +116,6 @@ static bool is_diff(const struct arguments *a)
 static bool check(const struct arguments *a, struct err *e)
 {
     bool ranged = a->last || a->from || a->to, sides = a->before || a->after;
-    if (a->last && (a->from || a->to))
-        return err_set(e, ERR_USAGE, "--last is a range; give it without --from and --to");
     if (is_diff(a) && (ranged || !a->before || !a->after))
         return err_set(e, ERR_USAGE, "diff takes two ranges: --before RANGE --after RANGE");
     if (!is_diff(a) && sides)
@@ -151,18 +149,6 @@ static bool take_words(struct arguments *a, int argc, char **argv, int *status, 
            err_set(e, ERR_USAGE, "too many options for report");
 }
 
-static bool range_of(const struct arguments *a, struct database_range *range, struct err *e)
-{
-    int64_t now = database_now();
-    *range = (struct database_range){INT64_MIN, INT64_MAX};
-    if (!a->from && !a->to)
-        return database_range(a->last ? a->last : LAST_DEFAULT, "--last", now, range, e);
-    return (!a->from || database_moment(a->from, "--from", now, &range->from_ns, e)) &&
-           (!a->to || database_moment(a->to, "--to", now, &range->to_ns, e)) &&
-           (range->from_ns < range->to_ns ||
-            err_set(e, ERR_USAGE, "--to %s is not after --from", a->to ? a->to : "now"));
-}
-
 static struct store_query query_of(const struct arguments *a, const struct database_range *range)
 {
     return (struct store_query){.from_ns = range->from_ns, .to_ns = range->to_ns, .host = a->host,
@@ -184,22 +170,11 @@ static void service_add_up(void *context, const struct store_service *s)
     ((struct listing *)context)->all_ns += s->weight_ns;
 }
 
-static void service_json(struct json *j, const struct store_service *s)
-{
-    json_open(j, '{');
-    json_key_string(j, "host", s->host);
-    json_key_string(j, "service", s->service);
-    json_key_string(j, "program", s->program);
-    json_key_u64(j, "samples", s->samples);
-    json_key_double(j, "seconds", (double)s->weight_ns / 1e9);
-    json_close(j, '}');
-}
-
 static void service_put(void *context, const struct store_service *s)
 {
     struct listing *l = context;
     if (l->as_json) {
-        service_json(&l->json, s);
+        database_service_json(&l->json, s);
         return;
     }
     printf("%6.2f%% %12.2f  ", text_share(s->weight_ns, l->all_ns),
@@ -322,7 +297,7 @@ static bool run(const struct arguments *a, int *status, struct err *e)
     int64_t now = database_now();
     bool ok = is_diff(a) ? database_range(a->before, "--before", now, &range, e) &&
                                database_range(a->after, "--after", now, &after, e)
-                         : range_of(a, &range, e);
+                         : database_between(a->last, a->from, a->to, &range, e);
     ok = ok && database_path(a->database, false, path, e) && store_open(&s, path, STORE_READ, e);
     bool listed = !strcmp(a->view, "services");
     const struct store_query q = query_of(a, &range);

@@ -34,6 +34,20 @@ static inline int64_t store_day(int64_t ns)
     return ns / STORE_DAY_NS - (ns % STORE_DAY_NS < 0);
 }
 
+/* What store_query says of slots, with its from_ns and to_ns, and of parts, with its host twice. */
+#define IN_RANGE                                                                                   \
+    " slot.begin_ns + (slot.end_ns - slot.begin_ns) / 2 >= ? AND "                                 \
+    "slot.begin_ns + (slot.end_ns - slot.begin_ns) / 2 < ? "
+#define OF_HOST " AND (? = '' OR part.host = ?) "
+
+/* What a damaged database says is a time that one can calculate with. */
+static inline int64_t store_moment_at(sqlite3_stmt *rows, int column)
+{
+    const int64_t most = INT64_MAX / 4;
+    int64_t ns = sqlite3_column_int64(rows, column);
+    return ns > most ? most : ns < -most ? -most : ns;
+}
+
 /* reader.c: reads the dictionary of a part. *words is to be freed whatever comes of it. */
 bool store_words(struct store *s, int64_t part, struct dictionary *words, struct err *e);
 

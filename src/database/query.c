@@ -77,26 +77,13 @@ static void answer_fini(struct answer *a)
 
 /* ---- the range ---- */
 
-#define IN_RANGE                                                                                   \
-    " slot.begin_ns + (slot.end_ns - slot.begin_ns) / 2 >= ? AND "                                 \
-    "slot.begin_ns + (slot.end_ns - slot.begin_ns) / 2 < ? "
-#define OF_HOST " AND (? = '' OR part.host = ?) "
-
 static const char *text(const char *given)
 {
     return given ? given : "";
 }
 
-/* What a damaged database says is a time that one can calculate with. */
-static int64_t moment_at(sqlite3_stmt *rows, int column)
-{
-    const int64_t most = INT64_MAX / 4;
-    int64_t ns = sqlite3_column_int64(rows, column);
-    return ns > most ? most : ns < -most ? -most : ns;
-}
-
-static bool range_read(struct store *s, const struct store_query *q, struct store_range *r,
-                       struct err *e)
+bool store_range(struct store *s, const struct store_query *q, struct store_range *r,
+                 struct err *e)
 {
     struct err problem = {0};
     const char *host = text(q->host);
@@ -107,8 +94,8 @@ static bool range_read(struct store *s, const struct store_query *q, struct stor
         "total(lost), total(cost_ns) FROM slot JOIN part ON part.id = slot.part "
         "WHERE" IN_RANGE OF_HOST, "iiss", q->from_ns, q->to_ns, host, host);
     if (sql_next(s->db, rows, &problem)) {
-        r->begin_ns = moment_at(rows, 0);
-        r->end_ns = moment_at(rows, 1);
+        r->begin_ns = store_moment_at(rows, 0);
+        r->end_ns = store_moment_at(rows, 1);
         r->slots = (uint64_t)sqlite3_column_int64(rows, 2);
         r->covered_ns = (uint64_t)sqlite3_column_int64(rows, 3);
         r->missed_ns = (uint64_t)sqlite3_column_int64(rows, 4);
@@ -514,7 +501,7 @@ struct profile *store_get(struct store *s, const struct store_query *q, struct s
         return NULL;
     }
     /* One state of the database, whatever others write meanwhile. */
-    bool ok = sql_script(s->db, e, "BEGIN") && range_read(s, q, range, e) &&
+    bool ok = sql_script(s->db, e, "BEGIN") && store_range(s, q, range, e) &&
          (range->slots || err_set(e, ERR_NOT_FOUND, "the database has nothing of this range "
                                                     "(intervals are written when they are over)"));
     ok = ok && unit_find(&a) && names_begin(&a) && days_read(&a) && names_widen(&a) &&
@@ -533,7 +520,7 @@ bool store_services(struct store *s, const struct store_query *q,
 {
     struct err problem = {0};
     const char *host = text(q->host);
-    if (!range_read(s, q, range, e))
+    if (!store_range(s, q, range, e))
         return false;
     sqlite3_stmt *rows = sql_prepare(
         s->db, &problem,

@@ -100,6 +100,10 @@ struct store_range {
     uint64_t unclean;         /* runs that ended there without notice */
 };
 
+/* Of the query's host and time alone. */
+bool store_range(struct store *s, const struct store_query *q, struct store_range *range,
+                 struct err *e);
+
 /* A profile, and what it is of. NULL: *e; ERR_NOT_FOUND: nothing was sampled there. */
 struct profile *store_get(struct store *s, const struct store_query *q, struct store_range *range,
                           struct err *e);
@@ -112,5 +116,21 @@ struct store_service {
 bool store_services(struct store *s, const struct store_query *q,
                     void (*tell)(void *context, const struct store_service *service),
                     void *context, struct store_range *range, struct err *e);
+
+/* ---- when (load.c) ---- */
+
+/* A range of time, cut into steps. */
+struct store_load {
+    int64_t begin_ns, step_ns;
+    uint32_t count;
+    double *weight_ns, *covered_ns; /* by step: CPU time, and time in which it was looked at */
+};
+
+/* CPU time of the query's host, service and program in each of at most `most` steps, which are
+ * minutes, hours or days, as they are the shortest that suffice. A slot is spread evenly over the
+ * steps that it touches. from_ns and to_ns are finite. *load is to be freed whatever comes of it. */
+bool store_load(struct store *s, const struct store_query *q, uint32_t most,
+                struct store_load *load, struct err *e);
+void store_load_fini(struct store_load *load);
 
 #endif
