@@ -134,7 +134,7 @@ static bool report_put(struct buf *out, const struct wanted *w, bool of_page, st
     return ok;
 }
 
-static bool diff_put(struct buf *out, const struct wanted *w, struct err *e)
+static bool diff_put(struct buf *out, const struct wanted *w, bool of_page, struct err *e)
 {
     static const char *const names[] = {"before", "after"};
     struct side sides[SIDES] = {{NULL, NULL, NULL}, {NULL, NULL, NULL}};
@@ -142,7 +142,7 @@ static bool diff_put(struct buf *out, const struct wanted *w, struct err *e)
               side_open(&sides[1], w->store, &w->sides[1], false, e);
     const struct diff_run runs[] = {{sides[0].view, DIFF_BEFORE}, {sides[1].view, DIFF_AFTER}};
     struct diff *d = ok ? diff_build(runs, SIDES, DIFF_BY_TOTAL, true, e) : NULL;
-    ok = d && diff_json(out, d, names, e);
+    ok = d && diff_json(out, d, names, of_page ? PAGE_MIN / 100 : 0, e);
     diff_free(d);
     for (unsigned i = 0; i < SIDES; i++)
         side_close(&sides[i]);
@@ -288,9 +288,10 @@ static bool page_json(struct buf *out, struct wanted *w, const struct web_reques
     struct err problem = {0};
     struct buf report = {0};
     bool ok = wanted_begin(w, r, &problem) &&
-              (w->compares ? diff_put(&report, w, &problem)
+              (w->compares ? diff_put(&report, w, true, &problem)
                            : report_put(&report, w, true, &problem));
-    *status = ok ? 0 : status_of(&problem);
+    /* Nothing in a range is an answer, too. */
+    *status = ok || problem.code == ERR_NOT_FOUND ? 0 : status_of(&problem);
     json_open(&j, '{');
     json_key(&j, "database");
     json_open(&j, '{');
@@ -348,7 +349,7 @@ static bool api_diff(struct wanted *w, const struct web_request *r, struct web_a
 {
     return wanted_begin(w, r, e) &&
            (w->compares || err_set(e, ERR_USAGE, "diff takes two ranges: before and after")) &&
-           diff_put(&answer->body, w, e);
+           diff_put(&answer->body, w, false, e);
 }
 
 static bool api_load(struct wanted *w, const struct web_request *r, struct web_answer *answer,

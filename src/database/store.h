@@ -127,8 +127,8 @@ struct store_load {
 };
 
 /* CPU time of the query's host, service and program in each of at most `most` steps, which are
- * minutes, hours or days, as they are the shortest that suffice. A slot is spread evenly over the
- * steps that it touches. from_ns and to_ns are finite. *load is to be freed whatever comes of it. */
+ * minutes, hours or days, the shortest that suffice. A slot is spread evenly over the steps that it
+ * touches. from_ns and to_ns are finite. *load is to be freed whatever comes of it. */
 bool store_load(struct store *s, const struct store_query *q, uint32_t most,
                 struct store_load *load, struct err *e);
 void store_load_fini(struct store_load *load);

@@ -25,13 +25,15 @@ void diff_json_change(struct json *j, const char *key, const struct diff_change 
     json_close(j, '}');
 }
 
-static void put_row(struct json *j, const struct diff *d, const struct diff_row *row, bool context)
+/* parent: of a context, where its caller is in the list; NULL: a function. */
+static void put_row(struct json *j, const struct diff *d, const struct diff_row *row,
+                    const int64_t *parent)
 {
     const struct diff_function *f = &d->names.functions[row->function];
     json_open(j, '{');
-    if (context) {
+    if (parent) {
         json_key(j, "parent");
-        json_i64(j, row->parent == VIEW_NONE ? -1 : (int64_t)row->parent);
+        json_i64(j, *parent);
     }
     json_key_string(j, "name", f->name);
     json_key_string(j, "image", f->image);
@@ -63,7 +65,48 @@ static void put_runs(struct json *j, const struct diff *d, const char *key, unsi
     json_close(j, ']');
 }
 
-bool diff_json(struct buf *out, const struct diff *d, const char *const *files, struct err *e)
+static bool is_shown(const struct diff_row *row, double min)
+{
+    const struct diff_change *c = &row->change[DIFF_TOTAL];
+    return c->value[DIFF_BEFORE] >= min || c->value[DIFF_AFTER] >= min;
+}
+
+static bool put_functions(struct json *j, const struct diff *d, double min, struct err *e)
+{
+    uint32_t *order = diff_order(&d->functions, DIFF_SELF, e);
+    json_key(j, "functions");
+    json_open(j, '[');
+    for (uint32_t i = 0; order && i < d->functions.count; i++)
+        if (is_shown(&d->functions.list[order[i]], min))
+            put_row(j, d, &d->functions.list[order[i]], NULL);
+    json_close(j, ']');
+    bool ok = order;
+    free(order);
+    return ok;
+}
+
+/* What a context that is left out calls has no greater share than it has. */
+static bool put_contexts(struct json *j, const struct diff *d, double min, struct err *e)
+{
+    int64_t *place = calloc((size_t)d->contexts.count + 1, sizeof *place), shown = 0;
+    json_key(j, "contexts");
+    json_open(j, '[');
+    for (uint32_t i = 0; place && i < d->contexts.count; i++) {
+        const struct diff_row *row = &d->contexts.list[i];
+        int64_t parent = row->parent == VIEW_NONE ? -1 : place[row->parent];
+        bool reached = row->parent == VIEW_NONE || parent >= 0;
+        place[i] = reached && is_shown(row, min) ? shown++ : -1;
+        if (place[i] >= 0)
+            put_row(j, d, row, &parent);
+    }
+    json_close(j, ']');
+    bool ok = place || err_set(e, ERR_INTERNAL, "cannot write JSON: out of memory");
+    free(place);
+    return ok;
+}
+
+bool diff_json(struct buf *out, const struct diff *d, const char *const *files, double min,
+               struct err *e)
 {
     struct json j = {.out = out};
     const struct view *v = d->runs[0].view;
@@ -75,20 +118,8 @@ bool diff_json(struct buf *out, const struct diff *d, const char *const *files, 
     json_key_double(&j, "rate", DIFF_RATE);
     put_runs(&j, d, "before", DIFF_BEFORE, files);
     put_runs(&j, d, "after", DIFF_AFTER, files);
-    json_key(&j, "functions");
-    json_open(&j, '[');
-    uint32_t *order = diff_order(&d->functions, DIFF_SELF, e);
-    for (uint32_t i = 0; order && i < d->functions.count; i++)
-        put_row(&j, d, &d->functions.list[order[i]], false);
-    json_close(&j, ']');
-    json_key(&j, "contexts");
-    json_open(&j, '[');
-    for (uint32_t i = 0; i < d->contexts.count; i++)
-        put_row(&j, d, &d->contexts.list[i], true);
-    json_close(&j, ']');
+    bool ok = put_functions(&j, d, min, e) && put_contexts(&j, d, min, e);
     json_close(&j, '}');
     buf_put_u8(out, '\n');
-    bool ok = order;
-    free(order);
     return ok && (buf_ok(out) || err_set(e, ERR_INTERNAL, "cannot write JSON: out of memory"));
 }

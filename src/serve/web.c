@@ -208,9 +208,9 @@ static bool listen_begin(struct web *w, struct err *e)
     errno = 0;
     w->daemon = w->mhd.start_daemon(
         MHD_USE_AUTO_INTERNAL_THREAD, w->options.port, NULL, NULL, on_request, w,
-        MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_MOST, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SECONDS_MOST,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_MOST,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)SECONDS_MOST, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     if (!w->daemon)
         return err_set_errno(e, ERR_OUTPUT, errno ? errno : EADDRINUSE,
                              "cannot listen on 127.0.0.1, port %u (--port names another; 0 is any "

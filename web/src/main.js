@@ -4,6 +4,7 @@
 
 import { Annotated } from "./annotate.js";
 import { Palette, onSchemeChange } from "./color.js";
+import { DatabasePanel, showError } from "./database.js";
 import { DiffPage } from "./diff.js";
 import * as format from "./format.js";
 import { CopyButton, Graph } from "./graph.js";
@@ -467,6 +468,9 @@ class Page {
   }
 }
 
-const profile = JSON.parse(element("profile").textContent);
-if (profile.contexts) new DiffPage(profile);
+const embedded = JSON.parse(element("profile").textContent);
+if (embedded.database) new DatabasePanel(element("database"), element("tip"), embedded.database);
+const profile = embedded.database ? embedded.report || embedded.diff : embedded;
+if (!profile) showError(embedded.error);
+else if (profile.contexts) new DiffPage(profile);
 else new Page([profile].flat());
