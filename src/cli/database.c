@@ -73,8 +73,9 @@ static bool date_parse(const char *text, int64_t now_ns, int64_t *ns)
         if (!end || (*end && !utc))
             continue;
         t.tm_isdst = -1;
-        *ns = (int64_t)(utc ? timegm(&t) : mktime(&t)) * 1000000000;
-        return true;
+        time_t seconds = utc ? timegm(&t) : mktime(&t);
+        *ns = (int64_t)seconds * 1000000000;
+        return (double)llabs(seconds) < YEARS_NS / 1e9;
     }
     return false;
 }

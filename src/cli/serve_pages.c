@@ -218,8 +218,9 @@ static struct store_query window_of(const struct wanted *w)
     }
     q.from_ns = clamp(q.from_ns, begin, end);
     q.to_ns = clamp(q.to_ns, begin, end);
-    int64_t length = (q.to_ns - q.from_ns) * NEIGHBOURS;
-    length = clamp(length > DAY_NS ? length : DAY_NS, 1, end - begin);
+    int64_t length = q.to_ns - q.from_ns, whole = end - begin;
+    length = length > whole / NEIGHBOURS ? whole : length * NEIGHBOURS;
+    length = clamp(length > DAY_NS ? length : DAY_NS, 0, whole);
     int64_t before = (length - (q.to_ns - q.from_ns)) / 2;
     q.from_ns = clamp(q.from_ns - before, begin, end - length);
     q.to_ns = q.from_ns + length;

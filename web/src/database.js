@@ -145,8 +145,8 @@ export class DatabasePanel {
     const { data, fields } = this;
     const of = (from, to, known) => {
       const range = this.#read(from, to);
-      const same = known && from.value === localText(known.from) && to.value === localText(known.to);
-      return same ? known : range;
+      const same = (a, b) => Math.floor(a / 1000) === Math.floor(b / 1000);
+      return known && same(range.from, known.from) && same(range.to, known.to) ? known : range;
     };
     return {
       range: of(fields.from, fields.to, data.range),
