@@ -87,7 +87,7 @@ static bool settle(struct store *s, enum store_mode mode, struct err *e)
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
     return schema_check(s, mode, e) &&
-           (mode == STORE_READ || sql_script(s->db, e, "PRAGMA synchronous = FULL;"
+           (mode == STORE_READ ? sql_script(s->db, e, "PRAGMA query_only = ON") : sql_script(s->db, e, "PRAGMA synchronous = FULL;"
                                                        "PRAGMA journal_size_limit = 1048576;"));
 }
 

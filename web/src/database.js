@@ -187,7 +187,7 @@ export class DatabasePanel {
   #facts() {
     const { data } = this;
     if (data.intervals === undefined) return;
-    const parts = [`${format.count(data.intervals)} intervals`, `${cpuTime(data.sampled_s)} sampled`];
+    const parts = [`${format.count(data.intervals)} interval${data.intervals === 1 ? "" : "s"}`, `${cpuTime(data.sampled_s)} sampled`];
     if (data.unclean) parts.push(`the daemon ended ${format.count(data.unclean)} times without notice`);
     if (data.missed_s) parts.push(`${cpuTime(data.missed_s)} could not be written`);
     if (data.lost) parts.push(`${format.count(data.lost)} samples lost`);

@@ -36,7 +36,7 @@ def test_first(b, s):
     assert {"main", "work"} <= set(names(b)), names(b)
     chips = b.evaluate("[...document.querySelectorAll('#services button')].map((c) => c.textContent)")
     assert sorted(chips) == sorted([f"{n} 33.3%" for n in ("db.service", "web.service", HOSTILE)]), chips
-    assert "1 intervals" in b.evaluate("document.querySelector('#of').textContent")
+    assert "1 interval " in b.evaluate("document.querySelector('#of').textContent")
     assert b.evaluate("document.images.length") == 0
     quiet(b, s)
 
