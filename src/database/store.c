@@ -86,9 +86,10 @@ static bool settle(struct store *s, enum store_mode mode, struct err *e)
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    return schema_check(s, mode, e) &&
-           (mode == STORE_READ ? sql_script(s->db, e, "PRAGMA query_only = ON") : sql_script(s->db, e, "PRAGMA synchronous = FULL;"
-                                                       "PRAGMA journal_size_limit = 1048576;"));
+    const char *more = mode == STORE_READ ? "PRAGMA query_only = ON;"
+                                          : "PRAGMA synchronous = FULL;"
+                                            "PRAGMA journal_size_limit = 1048576;";
+    return schema_check(s, mode, e) && sql_script(s->db, e, more);
 }
 
 bool store_open(struct store **to, const char *path, enum store_mode mode, struct err *e)

@@ -48,8 +48,11 @@ static bool load(struct mhd *m, struct err *e)
 #define LOAD(name) all = all && (m->name = dlsym(m->library, "MHD_" #name));
     MHD_CALLS(LOAD)
 #undef LOAD
-    return all || err_set(e, ERR_INTERNAL, "cannot serve: libmicrohttpd cannot be loaded; "
-                                           "'apt-get install libmicrohttpd12' installs it");
+    if (all)
+        return true;
+    err_set(e, ERR_INTERNAL, "cannot serve: libmicrohttpd cannot be loaded; 'apt-get install "
+                             "libmicrohttpd12' installs it");
+    return false;
 }
 
 /* ---- requests ---- */

@@ -14,7 +14,16 @@ FIELD = "document.querySelector('#database [name=%s]')"
 
 
 def settle(b, condition):
-    """After what leads to another page."""
+    """After what leads to another page. One that goes away while it is asked gives no answer."""
+    while True:
+        try:
+            return wait(b, condition)
+        except RuntimeError as error:
+            if "navigated" not in str(error):
+                raise
+
+
+def wait(b, condition):
     b.wait(f"document.readyState === 'complete' && document.querySelector('#database')?.hidden === false && ({condition})")
 
 
