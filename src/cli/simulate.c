@@ -1,5 +1,6 @@
 /* `penumbra simulate`: a recording of the whole run by the tool `simulate`, and its report. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
 #include <unistd.h>
@@ -7,7 +8,9 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/record_run.h"
+#include "base/suggest.h"
 #include "collector/machine_file.h"
+#include "model/dise.h"
 #include "sigsafe/tools.h"
 
 enum { SETS_MOST = 64 };
@@ -19,6 +22,8 @@ struct arguments {
     unsigned set_count;
     const char *limit;
     bool quiet, json, keys;
+    uint32_t dise;   /* enum dise_mode */
+    bool dise_given;
     struct machine model;
     char name[1024]; /* of the machine, with what was set */
 };
@@ -38,6 +43,26 @@ static bool take_set(void *arguments, const char *value, struct err *e)
     return true;
 }
 
+static bool take_production(void *arguments, const char *value, struct err *e)
+{
+    struct arguments *a = arguments;
+    return record_productions_add(&a->recording.productions, value, e);
+}
+
+/* By enum dise_mode. */
+static const char *dise_word(unsigned index)
+{
+    static const char *const words[] = {"hps", "original"};
+    return index < sizeof words / sizeof *words ? words[index] : NULL;
+}
+
+static bool take_dise(void *arguments, const char *value, struct err *e)
+{
+    struct arguments *a = arguments;
+    a->dise_given = true;
+    return suggest_word("form of DISE (--dise)", value, dise_word, &a->dise, e);
+}
+
 static const struct option_row rows[] = {
     {'m', "machine", "FILE",
      .help = "the machine: a file of KEY = VALUE lines, or the name of one that penumbra knows: "
@@ -48,6 +73,22 @@ static const struct option_row rows[] = {
      .take = take_set},
     {0, "list-keys", NULL, .help = "print all keys, their bounds and what they mean, and exit",
      FIELD(struct arguments, keys)},
+    {0, "production", "FILE",
+     .help = "the machine does at instructions what the productions of FILE say "
+             "(docs/productions.md): hot-methods, hot-call-pairs, hot-data-streams, all, or a file "
+             "of your own; several are merged",
+     .take = take_production},
+    {0, "frequency", "A/B", .fallback = PRODUCTION_FREQUENCY_DEFAULT,
+     .help = "with --production: the share of events that bursts have",
+     FIELD(struct arguments, recording.productions.frequency)},
+    {0, "burst", "N", .help = "with --production: events of a burst (default 100)",
+     FIELD(struct arguments, recording.productions.burst),
+     NUMBER(number_counts, 1, (double)PRODUCTION_BURST_MOST,
+            .what = "the events of a burst (--burst)")},
+    {0, "dise", "MODE",
+     .help = "with --production: hps: with conditional control (default); original: what is "
+             "replaced checks flags and moves counters itself",
+     .take = take_dise, .word = dise_word},
     {'o', "output", "FILE", .help = "write the profile to FILE (default penumbra.pnb)",
      .filled = true, FIELD(struct arguments, recording.output)},
     {0, "json", NULL, .help = "report as JSON (docs/json.md): the member simulated",
@@ -132,6 +173,42 @@ static void name_machine(struct arguments *a)
         used += (size_t)snprintf(a->name + used, sizeof a->name - used, " %s", a->sets[i]);
 }
 
+/* General registers that productions keep. */
+static bool take_registers(const struct production_program *p, uint16_t *registers, struct err *e)
+{
+    enum { MOST = 10 }; /* besides what the model captures of an instruction */
+    for (uint32_t i = 0; i < p->group_count; i++)
+        for (unsigned k = 0; k < PRODUCTION_FIELDS; k++) {
+            unsigned field = p->groups[i].fields[k];
+            if (field >= FIELD_REGISTER && field < FIELD_END)
+                *registers |= (uint16_t)(1u << (field - FIELD_REGISTER));
+        }
+    return __builtin_popcount(*registers) <= MOST ||
+           err_set(e, ERR_USAGE, "the productions keep more than %d registers, which is the most "
+                                 "in a simulation", MOST);
+}
+
+/* Whether the machine can run them, before the program is started; which program's functions they
+ * name does not matter. */
+static bool prepare_productions(struct arguments *a, struct err *e)
+{
+    struct record_productions *o = &a->recording.productions;
+    struct record_values *v = &a->recording.values;
+    if (!o->count && a->dise_given)
+        return err_set(e, ERR_USAGE, "--dise is about productions: add --production FILE");
+    if (!o->count)
+        return true;
+    struct production_program *p = calloc(1, sizeof *p);
+    o->by_model = v->productions = true;
+    v->dise_original = a->dise == DISE_ORIGINAL;
+    bool ok = p ? record_productions_read(o, NULL, p, e) &&
+                      dise_check(&a->model, p, (enum dise_mode)a->dise, e) &&
+                      take_registers(p, &v->registers, e)
+                : err_set(e, ERR_INTERNAL, "out of memory");
+    free(p);
+    return ok;
+}
+
 static bool prepare(struct arguments *a, struct err *e)
 {
     if (!a->machine)
@@ -142,7 +219,8 @@ static bool prepare(struct arguments *a, struct err *e)
     a->recording.values.machine = &a->model;
     a->recording.values.machine_name = a->name;
     a->recording.engine.carrier = CARRIER_EXACT;
-    return record_engine_tool(&a->recording.engine, tool_about(TOOL_SIMULATE)->name, e);
+    return prepare_productions(a, e) &&
+           record_engine_tool(&a->recording.engine, tool_about(TOOL_SIMULATE)->name, e);
 }
 
 int command_simulate(int argc, char **argv)

@@ -115,6 +115,7 @@ bool record_productions_read(const struct record_productions *o, const char *pro
     if (!production_read(o->files, o->count, folder_find(folder), &settings, out, e))
         return false;
     out->by_time = o->by_time;
+    out->by_model = o->by_model;
     return true;
 }
 

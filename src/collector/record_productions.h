@@ -23,6 +23,7 @@ struct record_productions {
     const char *frequency; /* --frequency A/B; NULL: not given */
     uint64_t burst;        /* --burst; 0: not given */
     bool by_time;          /* the carrier `burst`: its bursts are the sampling */
+    bool by_model;         /* the tool `simulate` runs them */
 };
 
 /* One file more. */

@@ -70,7 +70,9 @@ bool record_values_start(const struct record_values *v, struct record_host *host
 {
     struct host_options options = {
         .summary = v->summary, .redact = v->redact, .by_site = v->by_site,
-        .machine = v->machine, .machine_name = v->machine_name};
+        .machine = v->machine, .machine_name = v->machine_name,
+        .productions = v->productions, .dise_original = v->dise_original,
+        .registers = v->registers};
     if (!v->name && !v->file)
         return true;
     if (getrandom(&options.seed, sizeof options.seed, 0) != (ssize_t)sizeof options.seed)

@@ -24,6 +24,9 @@ struct record_values {
     bool hierarchy;     /* once settled: it needs the machine's */
     const struct machine *machine; /* that is modelled; NULL: not given */
     const char *machine_name;
+    bool productions;   /* the machine runs them */
+    bool dise_original; /* by DISE without conditional control */
+    uint16_t registers; /* general registers that they keep */
     uint32_t every;     /* 0: not given */
     bool redact;
     bool by_site;

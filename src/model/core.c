@@ -387,3 +387,15 @@ void model_step(struct model_core *core, const struct uop_insn *insn, const stru
     core->top = (core->top + insn->x87_after) & 7;
     core_follow(core, insn, x, s.done, cost);
 }
+
+uint64_t core_insert(struct model_core *core, uint64_t pc, const struct uop_insn *insn,
+                     const struct uop_executed *x, struct model_cost *cost)
+{
+    struct step s = {.core = core, .insn = insn, .x = x, .cost = cost};
+    core->absorbed = false;
+    for (unsigned i = 0; i < insn->count; i++) {
+        s.fetched = core_fetch_inserted(core, pc, cost);
+        run_slot(&s, i, i + 1, 0);
+    }
+    return s.done;
+}

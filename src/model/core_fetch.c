@@ -91,6 +91,23 @@ uint64_t core_fetch(struct model_core *core, const struct uop_insn *insn,
     return at;
 }
 
+uint64_t core_fetch_inserted(struct model_core *core, uint64_t pc, struct model_cost *cost)
+{
+    if (core->line != (pc >> LINE_SHIFT) + 1)
+        fetch_line(core, pc, cost);
+    if (core->insns >= core->m->fetch_width ||
+        (core->cached && core->slots >= core->m->uop_cache_width))
+        next_group(core);
+    if (queue_free_at(&core->buffer) > core->fetch) {
+        core->fetch = queue_free_at(&core->buffer);
+        core->late = COST_FRONT_END;
+        core->insns = core->bytes = core->slots = 0;
+    }
+    core->insns++;
+    core->slots++;
+    return core->fetch;
+}
+
 void core_follow(struct model_core *core, const struct uop_insn *insn, const struct uop_executed *x,
                  uint64_t done, struct model_cost *cost)
 {

@@ -81,6 +81,13 @@ struct passage {
 /* The cycle in which the instruction is fetched; its slots then wait to be dispatched. */
 uint64_t core_fetch(struct model_core *core, const struct uop_insn *insn,
                     const struct uop_executed *x, uint32_t slots, struct model_cost *cost);
+/* The cycle in which a decode stage that makes micro-operations of its own makes one, before the
+ * instruction at `pc`. */
+uint64_t core_fetch_inserted(struct model_core *core, uint64_t pc, struct model_cost *cost);
+/* Executes those of `insn`, with its addresses in `x`, before the instruction at `pc`; when the
+ * last result is there. */
+uint64_t core_insert(struct model_core *core, uint64_t pc, const struct uop_insn *insn,
+                     const struct uop_executed *x, struct model_cost *cost);
 /* After it has been executed: where fetch goes on. done: when a branch's result is there. */
 void core_follow(struct model_core *core, const struct uop_insn *insn, const struct uop_executed *x,
                  uint64_t done, struct model_cost *cost);

@@ -11,6 +11,9 @@
 #define ROW(name_, kind_, least_, most_, what_)                                                    \
     {.name = #name_, .kind = MACHINE_##kind_, .field = offsetof(struct machine, name_),            \
      .least = (least_), .most = (most_), .what = (what_)},
+#define DISE_ROW(name_, kind_, least_, most_, usual_, what_)                                       \
+    {.name = #name_, .kind = MACHINE_##kind_, .field = offsetof(struct machine, name_),            \
+     .least = (least_), .most = (most_), .what = (what_), .usual = (usual_), .optional = true},
 #define PORT_ROW(id, name_, what_)                                                                 \
     {.name = #name_ "_ports", .kind = MACHINE_PORT_LIST,                                           \
      .field = offsetof(struct machine, ports[UOP_##id]), .what = "ports of " what_},
@@ -21,10 +24,11 @@
      .what = "latency of " what_},                                                                 \
     {.name = #name_ "_busy", .kind = MACHINE_COUNT,                                                \
      .field = offsetof(struct machine, busy[UOP_##id]), .least = 1, .most = 1000,                  \
-     .optional = true, .what = "cycles until the next may begin; 1 if it is not given"},
+     .usual = 1, .optional = true, .what = "cycles until the next may begin; 1 if it is not given"},
 
 static const struct machine_key keys[] = {
-    MACHINE_KEYS(ROW) UOP_CLASSES_TIMED(TIME_ROWS) UOP_CLASSES_MEMORY(PORT_ROW)};
+    MACHINE_KEYS(ROW) UOP_CLASSES_TIMED(TIME_ROWS) UOP_CLASSES_MEMORY(PORT_ROW)
+        MACHINE_DISE_KEYS(DISE_ROW)};
 enum { KEYS = sizeof keys / sizeof *keys };
 _Static_assert(KEYS <= sizeof((struct machine *)0)->given, "each key is noted");
 
@@ -58,8 +62,9 @@ static uint32_t *field_of(struct machine *m, const struct machine_key *key)
 void machine_init(struct machine *m)
 {
     *m = (struct machine){0};
-    for (unsigned i = 0; i < UOP_CLASS_COUNT; i++)
-        m->busy[i] = 1;
+    for (unsigned i = 0; i < KEYS; i++)
+        if (keys[i].optional)
+            *field_of(m, &keys[i]) = keys[i].usual;
 }
 
 /* ---- values ---- */

@@ -86,11 +86,29 @@ enum machine_prefetcher { PREFETCHER_NONE, PREFETCHER_NEXT_LINE, PREFETCHER_STRI
     X(stlb_latency, COUNT, 0, 100, "cycles more where one is there")                               \
     X(page_walk_latency, COUNT, 0, 1000, "cycles more where none is there")
 
+/* The DISE engine of the decode stage (model/dise.h): these may be left out. X(key, kind, least,
+ * most, what it is if it is not given, what it is). */
+#define MACHINE_DISE_KEYS(X)                                                                       \
+    X(dise_pt_size, COUNT, 1, 65536, 32, "entries of DISE's pattern table")                        \
+    X(dise_rt_size, COUNT, 1, 1 << 20, 2048,                                                       \
+      "entries of its replacement table: instructions of 8 bytes")                                 \
+    X(dise_ct_size, COUNT, 1, 65536, 16,                                                           \
+      "entries of its conditionals table: productions that move counters")                         \
+    X(dise_counters, COUNT, 0, 8, 8, "its counters")                                               \
+    X(dise_registers, COUNT, 0, 64, 8, "its registers")                                            \
+    X(dise_replacement_cycles, COUNT, 0, 100, 1, "cycles of a replacement")                        \
+    X(dise_pt_miss_penalty, COUNT, 0, 10000, 30, "cycles where a pattern is not in the table")     \
+    X(dise_rt_miss_penalty, COUNT, 0, 10000, 30, "cycles where a sequence is not in the table")    \
+    X(dise_ct_miss_penalty, COUNT, 0, 10000, 30, "cycles where a conditional is not in the table")
+
 enum { MACHINE_PORTS = 16 };
 
 struct machine {
 #define MACHINE_FIELD(name, kind, least, most, what) uint32_t name;
     MACHINE_KEYS(MACHINE_FIELD)
+#undef MACHINE_FIELD
+#define MACHINE_FIELD(name, kind, least, most, usual, what) uint32_t name;
+    MACHINE_DISE_KEYS(MACHINE_FIELD)
 #undef MACHINE_FIELD
     /* By enum uop_class: bits of ports; latency, and cycles until the next may begin, of those that
      * are timed. */
@@ -106,6 +124,7 @@ struct machine_key {
     size_t field; /* offset */
     double least, most;
     enum machine_kind kind;
+    uint32_t usual; /* of one that is optional: its value if it is not given */
     bool optional;
 };
 

@@ -61,7 +61,8 @@ enum uop_register {
     UOP_FLAGS,       /* all others */
     UOP_CONTROL,     /* x87's and SSE's control and status */
     UOP_TEMP,        /* and up: 4, within one instruction */
-    UOP_REGISTERS = UOP_TEMP + 4,
+    UOP_DISE = UOP_TEMP + 4, /* and up: 20, of DISE (model/dise.c) */
+    UOP_REGISTERS = UOP_DISE + 20,
 };
 
 /* struct uop.flags */

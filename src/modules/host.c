@@ -90,6 +90,7 @@ static spool_ref put_capture(struct penumbra_host *host)
     struct tuple_capture *table = host_alloc(host, sizeof *table);
     if (!table)
         return 0;
+    table->registers = host->options.registers;
     for (unsigned map = 0; map < 16; map++)
         for (unsigned opcode = 0; opcode < 256; opcode++)
             for (unsigned digit = 0; digit < 8; digit++) {

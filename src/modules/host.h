@@ -33,6 +33,9 @@ struct host_options {
     uint64_t seed; /* of all chance */
     const struct machine *machine; /* of the module `simulate`; NULL: none was asked for */
     const char *machine_name;
+    bool productions;   /* the model runs those of the settings, and keeps what they find */
+    bool dise_original; /* by DISE without conditional control */
+    uint16_t registers; /* general registers that they keep */
 };
 
 struct penumbra_host;

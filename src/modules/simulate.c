@@ -13,6 +13,7 @@
 #include "model/core.h"
 #include "modules/builtin.h"
 #include "modules/host_internal.h"
+#include "modules/simulate_dise.h"
 #include "profile/simulate.h"
 #include "sigsafe/tools.h"
 #include "x86/operands.h"
@@ -27,9 +28,10 @@ static const struct penumbra_kind kinds[] = {
 /* An instruction that has been cracked. */
 struct known {
     uint64_t pc;
-    const struct host_process *process;
+    struct host_process *process;
     uint8_t code[CODE];
     struct uop_insn insn;
+    struct simulate_site *site; /* NULL: no production matches it */
     struct spool_cost *row; /* NULL: there is no room */
     struct known *older;    /* other code at this address */
 };
@@ -37,9 +39,11 @@ struct known {
 /* One thread. */
 struct core {
     int32_t process, thread;
-    struct model_core *model;
+    struct model_core *model;   /* without productions */
+    struct simulate_dise *dise; /* with productions */
     struct known *last;     /* waits for the one after it */
     struct uop_executed executed;
+    uint64_t registers[16]; /* before it, if productions keep some */
     struct core *next;
 };
 
@@ -149,6 +153,7 @@ static struct known *crack_anew(struct penumbra_host *host, const struct penumbr
     if (!crack(t->code, t->length, host->options.machine->vector_bytes, &k->insn))
         k->insn = (struct uop_insn){.length = t->length, .count = 1, .flags = INSN_UNKNOWN,
                                     .uops = {{.class = UOP_COMPLEX}}};
+    k->site = simulate_site_new(host, t);
     k->row = make_row(host, t->pc);
     all.incomplete |= !k->row;
     return k;
@@ -184,7 +189,8 @@ static struct known *find(struct penumbra_host *host, const struct penumbra_tupl
 /* ---- execution ---- */
 
 /* The last instruction of the core, as the one at `next` follows it; 0: none does. */
-static void execute_last(struct core *c, uint64_t next, const struct known *follower)
+static void execute_last(struct penumbra_host *host, struct core *c, uint64_t next,
+                         const struct known *follower)
 {
     static struct model_cost lost;
     struct known *k = c->last;
@@ -192,7 +198,12 @@ static void execute_last(struct core *c, uint64_t next, const struct known *foll
         return;
     c->executed.next = next;
     c->executed.follower = follower ? &follower->insn : NULL;
-    model_step(c->model, &k->insn, &c->executed, k->row ? &k->row->cost : &lost);
+    struct model_cost *cost = k->row ? &k->row->cost : &lost;
+    if (c->dise)
+        simulate_dise_step(host, c->dise, k->process, k->site, c->registers, &k->insn,
+                           &c->executed, cost);
+    else
+        model_step(c->model, &k->insn, &c->executed, cost);
     if (k->insn.flags & INSN_UNKNOWN)
         note_unknown(k->code, k->insn.length);
     if (k->row)
@@ -208,7 +219,7 @@ static bool is_gone(const struct core *c)
 }
 
 /* A core takes some megabytes. What an ended thread has still left in its ring gets a new one. */
-static void free_ended(void)
+static void free_ended(struct penumbra_host *host)
 {
     for (struct core **at = &all.cores; *at;) {
         struct core *c = *at;
@@ -216,9 +227,10 @@ static void free_ended(void)
             at = &c->next;
             continue;
         }
-        execute_last(c, 0, NULL);
+        execute_last(host, c, 0, NULL);
         *at = c->next;
         model_core_free(c->model);
+        simulate_dise_free(c->dise);
         free(c);
         all.core_count--;
     }
@@ -226,7 +238,16 @@ static void free_ended(void)
     all.cores_next = all.core_count * 2 > CORES_FIRST ? all.core_count * 2 : CORES_FIRST;
 }
 
-static struct core *core_of(const struct penumbra_host *host, const struct penumbra_sequence *s)
+static bool core_make(struct penumbra_host *host, struct core *c)
+{
+    if (host->options.productions)
+        c->dise = simulate_dise_new(host, c->thread);
+    else
+        c->model = model_core_new(host->options.machine);
+    return c->dise || c->model;
+}
+
+static struct core *core_of(struct penumbra_host *host, const struct penumbra_sequence *s)
 {
     struct core *c = all.recent;
     if (c && c->process == s->process && c->thread == s->thread)
@@ -235,22 +256,22 @@ static struct core *core_of(const struct penumbra_host *host, const struct penum
         if (c->process == s->process && c->thread == s->thread)
             return all.recent = c;
     if (all.core_count >= all.cores_next)
-        free_ended();
+        free_ended(host);
     c = calloc(1, sizeof *c);
-    struct model_core *model = c ? model_core_new(host->options.machine) : NULL;
-    if (!model) {
+    if (c)
+        *c = (struct core){.process = s->process, .thread = s->thread, .next = all.cores};
+    if (!c || !core_make(host, c)) {
         free(c);
         return NULL;
     }
-    *c = (struct core){.process = s->process, .thread = s->thread, .model = model,
-                       .next = all.cores};
     all.core_count++;
     return all.cores = all.recent = c;
 }
 
 /* Addresses, and of string instructions how often they are repeated: rcx. */
-static void take_items(const struct penumbra_tuple *t, struct uop_executed *x)
+static void take_items(const struct penumbra_tuple *t, struct core *c)
 {
+    struct uop_executed *x = &c->executed;
     *x = (struct uop_executed){.pc = t->pc, .repeat = 1};
     for (uint32_t i = 0; i < t->count; i++) {
         const struct penumbra_item *item = &t->items[i];
@@ -259,6 +280,8 @@ static void take_items(const struct penumbra_tuple *t, struct uop_executed *x)
             x->known[item->index] = true;
         } else if (item->what == PENUMBRA_SOURCES && item->reg == X86_RCX) {
             x->repeat = item->value;
+        } else if (item->what == 1u << TUPLE_REGISTERS && item->reg < 16) {
+            c->registers[item->reg] = item->value;
         }
     }
 }
@@ -268,10 +291,10 @@ static void sequence(struct penumbra_host *host, const struct penumbra_sequence 
     struct core *c = core_of(host, s);
     for (uint32_t i = 0; c && i < s->count; i++) {
         struct known *k = find(host, &s->tuples[i]);
-        execute_last(c, s->tuples[i].pc, k);
+        execute_last(host, c, s->tuples[i].pc, k);
         if (!k)
             continue;
-        take_items(&s->tuples[i], &c->executed);
+        take_items(&s->tuples[i], c);
         c->last = k;
     }
     if (!c)
@@ -290,8 +313,12 @@ static uint32_t capture(const struct penumbra_opcode *opcode)
 static void end(struct penumbra_host *host)
 {
     char name[64];
-    for (struct core *c = all.cores; c; c = c->next)
-        execute_last(c, 0, NULL);
+    for (struct core *c = all.cores; c; c = c->next) {
+        execute_last(host, c, 0, NULL);
+        if (c->dise)
+            simulate_dise_sum(c->dise);
+    }
+    simulate_dise_facts(host);
     for (unsigned i = 0; i < all.unknown_count; i++) {
         snprintf(name, sizeof name, SIMULATED_UNKNOWN "%s", all.unknown[i].name);
         penumbra_fact(host, name, all.unknown[i].count);

@@ -40,6 +40,12 @@ enum {
  * with; their mnemonic follows. */
 #define SIMULATED_UNKNOWN "no row: "
 
+/* What facts about productions (model/dise.h) begin with: SIMULATED_DISE_ORIGINAL, 0 or 1;
+ * SIMULATED_DISE_CYCLES and the name of a part; the name of a count. */
+#define SIMULATED_DISE "dise: "
+#define SIMULATED_DISE_ORIGINAL SIMULATED_DISE "original"
+#define SIMULATED_DISE_CYCLES SIMULATED_DISE "cycles "
+
 /* image, process: as in struct profile_block. */
 struct profile_cost {
     uint32_t image, process;

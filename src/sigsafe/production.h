@@ -154,7 +154,7 @@ struct production_program {
     uint8_t actions[PRODUCTION_ACTIONS]; /* groups */
     struct production_micro micros[PRODUCTION_MICROS];
     struct production_run begin; /* micro-operations that a thread begins with */
-    struct production_run reserved_run;
+    uint32_t by_model; /* 1: a model runs them (modules/simulate_dise.h) */
     struct production_group groups[PRODUCTION_GROUPS];
     char images[PRODUCTION_IMAGES][PRODUCTION_NAME]; /* names of their files */
     struct production_function functions[PRODUCTION_FUNCTIONS];

@@ -196,3 +196,30 @@ void production_search_as(struct production_store *p, uint32_t group, void *memo
         hot_streams_find(memory, items, count, found_as, &w);
     __atomic_store_n(&b->count, 0, __ATOMIC_RELEASE);
 }
+
+/* ---- images ---- */
+
+uint32_t production_image_bits_as(const struct spool *s, const struct production_program *p,
+                                  unsigned number)
+{
+    const struct spool_image *image =
+        spool_at(s, __atomic_load_n(&spool_header(s)->images, __ATOMIC_ACQUIRE), sizeof *image);
+    while (image && image->number != number)
+        image = spool_at(s, image->next, sizeof *image);
+    const struct spool_string *path =
+        image ? spool_at(s, image->path, sizeof *path) : NULL;
+    if (!path)
+        return 0;
+    uint32_t from = path->length, bits = 0;
+    while (from && path->bytes[from - 1] != '/')
+        from--;
+    for (uint32_t i = 0; i < p->image_count && i < PRODUCTION_IMAGES; i++) {
+        uint32_t at = 0;
+        while (at < PRODUCTION_NAME && from + at < path->length && p->images[i][at] &&
+               p->images[i][at] == path->bytes[from + at])
+            at++;
+        if (at && from + at == path->length && at < PRODUCTION_NAME && !p->images[i][at])
+            bits |= UINT32_C(1) << i;
+    }
+    return bits;
+}

@@ -96,4 +96,9 @@ const struct hot_item *production_items(const struct spool *s,
 /* Searches a full buffer, and empties it. `memory`: of hot_streams_bytes(its count), zeroed. */
 void production_search_as(struct production_store *p, uint32_t group, void *memory);
 
+/* Bit n: the image of that number (struct spool_image) has a file that is called as
+ * p->images[n]. */
+uint32_t production_image_bits_as(const struct spool *s, const struct production_program *p,
+                                  unsigned number);
+
 #endif

@@ -61,6 +61,7 @@ enum {
  * (value_settings.capture); constant afterwards. */
 struct tuple_capture {
     uint16_t what[16][256][8];
+    uint32_t registers; /* bit n: general register n, before each instruction (TUPLE_REGISTERS) */
 };
 
 /* What one value of a tuple is. Values are as wide as `bytes` says, zero-extended; high bytes (ah)
@@ -92,6 +93,7 @@ enum tuple_what {
     TUPLE_RESULT, TUPLE_SOURCES, TUPLE_FLAGS, TUPLE_ADDRESS, TUPLE_LOADED, TUPLE_STORED,
         TUPLE_TAKEN,
     TUPLE_TARGET, TUPLE_LATENCY, TUPLE_ARGUMENTS_AT_ENTRY, TUPLE_SYSTEM_CALL,
+    TUPLE_REGISTERS, /* no opcode's, and no module's but `simulate` */
 };
 _Static_assert(1 << TUPLE_TARGET == PENUMBRA_TARGET && 1 << TUPLE_STORED == PENUMBRA_STORED &&
                1 << TUPLE_ARGUMENTS_AT_ENTRY == PENUMBRA_ARGUMENTS &&

@@ -6,10 +6,7 @@
 #define PENUMBRA_TOOLS_CLASSIFY_H
 
 #include "engine/hook.h"
-#include "sigsafe/spool_counts.h"
-#include "x86/insn.h"
-
-enum instruction_class classify(const struct x86_insn *insn);
+#include "tools/class.h"
 
 /* The block as a thing that is counted: where it is, and its instructions by class. */
 struct spool_thing classify_block_as(const struct hooks *h, const struct hook_block *block);

@@ -46,6 +46,13 @@ struct sampler {
 
 /* ---- idle ---- */
 
+/* A model runs them, in another process, and keeps what they find. */
+static void left_begin(struct sampler *s)
+{
+    s->thread->alarm = NEVER;
+    __atomic_store_n(&s->thread->watching, false, __ATOMIC_RELAXED);
+}
+
 static void idle_begin(struct sampler *s)
 {
     const struct production_idle *i = &productions.idle;
@@ -299,7 +306,9 @@ static bool thread_begin_as(struct engine_thread *t)
         return false;
     s->breaks = UINT32_MAX;
     production_begin(&s->state, productions.program);
-    if (productions.idle.possible)
+    if (productions.program->by_model)
+        left_begin(s);
+    else if (productions.idle.possible)
         idle_begin(s);
     else
         followed_begin(s);

@@ -119,6 +119,12 @@ static void before_add(struct tuple_insn *r, const struct x86_insn *insn, struct
         add(r, TUPLE_STORED, 0, held.stored, m->size);
 }
 
+static void registers_add(struct tuple_insn *r, uint32_t registers)
+{
+    for (; registers; registers &= registers - 1)
+        add(r, TUPLE_REGISTERS, 0, (unsigned)__builtin_ctz(registers), WORD);
+}
+
 static void result_add(struct tuple_insn *r, const struct x86_insn *insn)
 {
     struct x86_definition by;
@@ -190,6 +196,7 @@ void values_plan_as(struct tuple_insn *r, const struct x86_insn *insn,
     memory_note(r, insn, m);
     struct held held = held_by(r, insn, m);
     before_add(r, insn, held, m);
+    registers_add(r, capture->registers);
     r->before = r->count;
     after_add(r, insn, held, m);
 }
