@@ -132,6 +132,8 @@ static void report(void *context, const char *file)
     int count = 2;
     if (a->quiet)
         return;
+    if (a->recording.productions.count && !a->json)
+        words[count++] = "--productions";
     if (a->limit) {
         words[count++] = "--limit";
         words[count++] = (char *)a->limit;

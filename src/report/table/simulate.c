@@ -8,6 +8,7 @@
 
 #include "profile/frames.h"
 #include "report/ranked.h"
+#include "report/table/simulate_dise.h"
 #include "report/table/view.h"
 #include "report/text.h"
 
@@ -238,14 +239,24 @@ static void write_unknown(FILE *out, const struct view *v)
         fputc('\n', out);
 }
 
+static bool dise_of(const struct view *v, const struct profile_cost *all,
+                    struct simulated_dise *out)
+{
+    return simulated_dise_find(observed_values(v->profile), cost_cycles(cost_parts(&all->cost)),
+                               out);
+}
+
 static bool text(FILE *out, const struct view *v, const void *table,
                  const struct report_style *style, struct err *e)
 {
     const struct profile_simulated *s = table;
     struct functions f = functions_make(v, s, style->lines);
     struct ranked *order = f.list ? order_make(&f) : NULL;
+    struct simulated_dise dise;
     if (order) {
         write_total(out, s, &f.all);
+        if (dise_of(v, &f.all, &dise))
+            simulated_dise_text(out, style, &dise);
         write_stack(out, style, &f.all);
         write_events(out, style, &f.all);
         write_functions(out, v, style, &f, order);
@@ -301,11 +312,14 @@ static void json(struct json *j, const struct view *v, const void *table, uint32
     const struct profile_simulated *s = table ? table : &none;
     struct functions f = functions_make(v, s, false);
     struct ranked *order = f.list ? order_make(&f) : NULL;
+    struct simulated_dise dise;
     j->out->failed |= !order;
     json_key(j, "simulated");
     json_open(j, '{');
     json_key_string(j, "machine", s->machine ? s->machine : "");
     json_cost(j, &f.all);
+    if (dise_of(v, &f.all, &dise))
+        simulated_dise_json(j, &dise);
     json_unknown(j, v);
     json_key(j, "functions");
     json_open(j, '[');
