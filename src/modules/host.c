@@ -96,8 +96,9 @@ static spool_ref put_capture(struct penumbra_host *host)
             for (unsigned digit = 0; digit < 8; digit++) {
                 struct penumbra_opcode o = {.map = (uint8_t)map, .opcode = (uint8_t)opcode,
                                             .digit = (uint8_t)digit};
-                table->what[map][opcode][digit] =
-                    host->module->capture ? (uint16_t)host->module->capture(&o) : 0;
+                uint32_t what = host->module->capture ? host->module->capture(&o) : 0;
+                what |= host->options.productions ? PENUMBRA_TARGET : 0;
+                table->what[map][opcode][digit] = (uint16_t)what;
             }
     return spool_ref_of(host->spool, table);
 }

@@ -44,6 +44,7 @@ struct core {
     struct known *last;     /* waits for the one after it */
     struct uop_executed executed;
     uint64_t registers[16]; /* before it, if productions keep some */
+    uint64_t target;        /* of an indirect transfer, with productions */
     struct core *next;
 };
 
@@ -200,7 +201,8 @@ static void execute_last(struct penumbra_host *host, struct core *c, uint64_t ne
     c->executed.follower = follower ? &follower->insn : NULL;
     struct model_cost *cost = k->row ? &k->row->cost : &lost;
     if (c->dise)
-        simulate_dise_step(host, c->dise, k->process, k->site, c->registers, &k->insn,
+        simulate_dise_step(host, c->dise, k->process, k->site,
+                           &(struct simulate_values){c->registers, c->target}, &k->insn,
                            &c->executed, cost);
     else
         model_step(c->model, &k->insn, &c->executed, cost);
@@ -268,7 +270,7 @@ static struct core *core_of(struct penumbra_host *host, const struct penumbra_se
     return all.cores = all.recent = c;
 }
 
-/* Addresses, and of string instructions how often they are repeated: rcx. */
+/* Addresses; of string instructions how often they are repeated, rcx; what productions keep. */
 static void take_items(const struct penumbra_tuple *t, struct core *c)
 {
     struct uop_executed *x = &c->executed;
@@ -282,6 +284,8 @@ static void take_items(const struct penumbra_tuple *t, struct core *c)
             x->repeat = item->value;
         } else if (item->what == 1u << TUPLE_REGISTERS && item->reg < 16) {
             c->registers[item->reg] = item->value;
+        } else if (item->what == PENUMBRA_TARGET) {
+            c->target = item->value;
         }
     }
 }

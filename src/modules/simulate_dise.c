@@ -229,7 +229,7 @@ struct given {
     struct penumbra_host *host;
     struct host_process *process;
     const struct simulate_site *site;
-    const uint64_t *registers;
+    const struct simulate_values *values;
     const struct uop_executed *x;
 };
 
@@ -237,12 +237,12 @@ static uint64_t field_value(const struct given *g, uint8_t field, unsigned memor
 {
     const struct simulate_site *site = g->site;
     if (field >= FIELD_REGISTER)
-        return field < FIELD_END ? g->registers[field - FIELD_REGISTER] : 0;
+        return field < FIELD_END ? g->values->registers[field - FIELD_REGISTER] : 0;
     if (field == FIELD_METHOD)
         field = site->is_call ? FIELD_TARGET : FIELD_PC;
     switch (field) {
     case FIELD_TARGET:
-        return site->is_indirect ? host_place(g->host, g->process, g->x->next)
+        return site->is_indirect ? host_place(g->host, g->process, g->values->target)
                                  : site->target_key;
     case FIELD_ADDRESS:
         return memory < site->memories && site->operands[memory] != NO_OPERAND
@@ -290,13 +290,12 @@ static unsigned act_all(struct simulate_dise *d, const struct given *given,
 }
 
 void simulate_dise_step(struct penumbra_host *host, struct simulate_dise *d,
-                        struct host_process *process,
-                        const struct simulate_site *site, const uint64_t registers[16],
-                        const struct uop_insn *insn, const struct uop_executed *x,
-                        struct model_cost *cost)
+                        struct host_process *process, const struct simulate_site *site,
+                        const struct simulate_values *values, const struct uop_insn *insn,
+                        const struct uop_executed *x, struct model_cost *cost)
 {
     static struct dise_action actions[ACTIONS_MOST];
-    const struct given given = {host, process, site, registers, x};
+    const struct given given = {host, process, site, values, x};
     if (d->process != process)
         enter(host, d, process);
     unsigned count = site ? act_all(d, &given, actions) : 0;

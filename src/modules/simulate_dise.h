@@ -26,12 +26,17 @@ struct simulate_site *simulate_site_new(struct penumbra_host *host,
 struct simulate_dise *simulate_dise_new(struct penumbra_host *host, int32_t thread);
 void simulate_dise_free(struct simulate_dise *d);
 
-/* One that `process` has executed. registers: as they were before it. */
+/* Of one execution. */
+struct simulate_values {
+    const uint64_t *registers; /* 16, as they were before it */
+    uint64_t target;           /* of an indirect transfer: where it goes */
+};
+
+/* One that `process` has executed. */
 void simulate_dise_step(struct penumbra_host *host, struct simulate_dise *d,
-                        struct host_process *process,
-                        const struct simulate_site *site, const uint64_t registers[16],
-                        const struct uop_insn *insn, const struct uop_executed *x,
-                        struct model_cost *cost);
+                        struct host_process *process, const struct simulate_site *site,
+                        const struct simulate_values *values, const struct uop_insn *insn,
+                        const struct uop_executed *x, struct model_cost *cost);
 
 /* Facts about all that there were; those not freed yet are to be summed before. */
 void simulate_dise_sum(const struct simulate_dise *d);
