@@ -107,6 +107,13 @@ struct simulate_site *simulate_site_new(struct penumbra_host *host, const struct
 
 /* ---- threads ---- */
 
+static bool is_of(const struct spool *s, const struct spool_productions *record, int32_t thread)
+{
+    const struct spool_window *window =
+        record->window ? spool_at(s, record->window, sizeof *window) : NULL;
+    return window ? window->tid == thread : record->tid == thread;
+}
+
 /* The thread's record in the process that it is part of now. */
 static void find_store(const struct penumbra_host *host, struct simulate_dise *d)
 {
@@ -116,7 +123,7 @@ static void find_store(const struct penumbra_host *host, struct simulate_dise *d
     spool_ref ref =
         counts ? __atomic_load_n(&counts->tables[TABLE_PRODUCTIONS], __ATOMIC_ACQUIRE) : 0;
     struct spool_productions *record = ref ? spool_at(s, ref, sizeof *record) : NULL;
-    while (record && record->tid != d->thread)
+    while (record && !is_of(s, record, d->thread))
         record = record->next ? spool_at(s, record->next, sizeof *record) : NULL;
     d->store = (struct production_store){.spool = s, .record = record};
     if (record && record->counts)

@@ -284,6 +284,8 @@ static bool store_begin_as(struct sampler *s, struct engine_thread *t, struct sp
         if (!hook_wait_as(t))
             return false;
     hook_waited(t);
+    s->store.record->window =
+        t->window.record ? spool_ref_of(hook_spool(t), t->window.record) : 0;
     s->store.record->stack = productions.stack;
     s->store.record->heap = productions.heap;
     s->store.record->maps = productions.maps;

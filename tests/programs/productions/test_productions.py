@@ -261,5 +261,6 @@ def check():
            f"{wrong}:1:6: expected a counter, 1 to 8, found inc_99" in result.stderr.decode(), result)
 
 
-main({f.__name__: f for f in (all_events, bursts, by_time, threads, copied, streams, deterministic,
-                              merged, refused, check)})
+if __name__ == "__main__":
+    main({f.__name__: f for f in (all_events, bursts, by_time, threads, copied, streams, deterministic,
+                                  merged, refused, check)})
