@@ -35,7 +35,7 @@ static bool find(const struct profile_values *values, const char *prefix, const 
     size_t length = strlen(prefix);
     for (uint32_t i = 0; values && i < values->fact_count; i++) {
         const char *fact = values->facts[i].name;
-        if (strncmp(fact, prefix, length) || strcmp(fact + length, name))
+        if (strncmp(fact, prefix, length) != 0 || strcmp(fact + length, name) != 0)
             continue;
         *value = values->facts[i].value;
         return true;

@@ -66,7 +66,7 @@ def forms():
     """The same profile from the engine and from both forms of DISE, of the same execution."""
     file = production("forms.dise", FORMS.replace("SHIPPED", SHIPPED))
     files, options = [file, "all"], frequency(10, 190)
-    for program in (["gzip", "-c"], [KNOWN, "40", "2"]):
+    for program in (["gzip", "-c"], [KNOWN, "40"]):
         engine = report_of([PENUMBRA, "record", *given(files), *options, "--", *program], LINES,
                            fixed=True)
         expect(sum(g["done"] > 0 for g in engine["productions"]) > 12, engine["productions"])

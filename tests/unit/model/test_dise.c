@@ -275,7 +275,8 @@ static void refused(const char *text, enum dise_mode mode, const char *set, cons
 static void what_has_no_room_is_refused(void **state)
 {
     (void)state;
-    const char *either = "E: T.OPCLASS == load || !(T.IMM == 1 && T.OPCLASS == move) => null, inc_1";
+    const char *either =
+        "E: T.OPCLASS == load || !(T.IMM == 1 && T.OPCLASS == move) => null, inc_1";
     static struct production_program p;
     struct machine m = machine((const char *const[]){"dise_pt_size=3", NULL});
     compile(either, 1, 99, &p);
