@@ -15,7 +15,8 @@
 #include "collector/measure.h"
 #include "sigsafe/settings.h"
 
-enum { ROUND_MS = 100, LASTING_ROUND_MS = 500, LASTING_RING = 2 << 20, RING = 16 << 20 };
+/* Short where the kernel walks: it waits for the collector to tell what a process has mapped. */
+enum { ROUND_MS = 100, WALKED_ROUND_MS = 30, LASTING_ROUND_MS = 500, LASTING_RING = 2 << 20, RING = 16 << 20 };
 #define LASTING_TABLES (UINT64_C(40) << 20)
 
 /* ---- what is asked for ---- */
@@ -51,6 +52,20 @@ static bool cgroup_open(const char *name, int *fd, struct err *e)
                          name);
 }
 
+/* Where stacks are walked: in the kernel, where that can be; PENUMBRA_WALK=kernel: there or not at
+ * all; =collector: not there. */
+static bool bpf_open(struct machine *m, struct err *e)
+{
+    const char *where = getenv("PENUMBRA_WALK");
+    bool asked = where && !strcmp(where, "kernel");
+    if (where && !strcmp(where, "collector"))
+        return true;
+    if (where && *where && !asked)
+        return err_set(e, ERR_USAGE, "PENUMBRA_WALK is \"%s\"; it may be \"kernel\" or "
+                                     "\"collector\"", where);
+    return machine_bpf_open(&m->bpf, &m->rings, m->lasting, asked ? e : &m->no_bpf) || !asked;
+}
+
 bool machine_open(struct machine **to, const struct machine_options *o, uint64_t period_ns,
                   struct err *e)
 {
@@ -67,7 +82,9 @@ bool machine_open(struct machine **to, const struct machine_options *o, uint64_t
     m->whole = !o->external && !o->cgroup && !o->user;
     return (!o->user || user_find(o->user, &m->processes.selection.user, e)) &&
            (!o->cgroup || cgroup_open(o->cgroup, &m->cgroup, e)) &&
-           machine_rings_open(&m->rings, period_ns, o->lasting ? LASTING_RING : RING, m->cgroup, e);
+           machine_rings_open(&m->rings, period_ns, o->lasting ? LASTING_RING : RING, m->cgroup,
+                              e) &&
+           bpf_open(m, e);
 }
 
 /* ---- how busy the machine is ---- */
@@ -111,7 +128,9 @@ static void *reader_run(void *context)
             sem_post(&m->more);
         if (last)
             break;
-        machine_rings_wait(&m->rings, m->lasting ? LASTING_ROUND_MS : ROUND_MS);
+        machine_rings_wait(&m->rings, m->lasting ? LASTING_ROUND_MS
+                                      : m->bpf   ? WALKED_ROUND_MS
+                                                 : ROUND_MS);
     }
     __atomic_fetch_add(&m->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID), __ATOMIC_RELAXED);
     return NULL;
@@ -125,6 +144,17 @@ static void note_lost(struct machine *m, uint64_t lost)
     machine_processes_forget(&m->processes);
 }
 
+static void walk_take(struct machine *m, const struct machine_record *r)
+{
+    if (r->reason == WALK_DONE) {
+        machine_sampler_take(m->sampler, r);
+        return;
+    }
+    struct machine_process *p = machine_process_find(&m->processes, r->pid);
+    if (m->bpf && p && machine_process_is_selected(&m->processes, p))
+        machine_bpf_want(m->bpf, &m->processes, p, r);
+}
+
 static void record_take(struct machine *m, const struct machine_queued *queued)
 {
     struct machine_record r;
@@ -132,6 +162,7 @@ static void record_take(struct machine *m, const struct machine_queued *queued)
         return;
     switch (r.kind) {
     case MACHINE_SAMPLE: machine_sampler_take(m->sampler, &r); break;
+    case MACHINE_WALK: walk_take(m, &r); break;
     case MACHINE_LOST: note_lost(m, r.lost); break;
     case MACHINE_THROTTLE: m->throttled++; break;
     default: machine_processes_note(&m->processes, &r); break;
@@ -215,6 +246,40 @@ static void put_covered(const struct machine *m, uint64_t busy_ns, struct buf *n
                    100 * sampled_ns / (double)busy_ns, (double)busy_ns / 1e9);
 }
 
+/* Half of the walks took no longer than so many ns; 0: there were none. */
+static unsigned median_ns(const uint32_t *by_ns)
+{
+    uint64_t all = 0, seen = 0;
+    unsigned bin = 0;
+    for (unsigned i = 0; i < MACHINE_WALK_BINS; i++)
+        all += by_ns[i];
+    while (all && (seen += by_ns[bin]) < (all + 1) / 2)
+        bin++;
+    return all ? (bin + 1) * MACHINE_WALK_BIN_NS : 0;
+}
+
+static void put_walked(const struct machine *m, struct buf *notes)
+{
+    const struct machine_walked *w = &m->sampler->walked;
+    unsigned thirty = median_ns(w->thirty_by_ns);
+    if (!m->bpf) {
+        if (m->no_bpf.code)
+            buf_printf(notes, "the collector walked the stacks, not the kernel: %s\n",
+                       m->no_bpf.message);
+        return;
+    }
+    buf_printf(notes, "the kernel walked %" PRIu64 " stacks itself, %.1f frames each, in %.3f s of "
+                      "CPU time; half of them took %.2f us or less",
+               w->count, w->count ? (double)w->frames / (double)w->count : 0, (double)w->ns / 1e9,
+               median_ns(w->by_ns) / 1e3);
+    if (thirty)
+        buf_printf(notes, ", those of 30 frames %.2f us", thirty / 1e3);
+    buf_puts(notes, "\n");
+    machine_bpf_notes(m->bpf, notes);
+    put_some(notes, w->stale, "stack", "stacks",
+             "walked by the kernel left out: what was mapped had just changed");
+}
+
 static void put_notes(const struct machine *m, struct buf *notes)
 {
     double all_ns = (double)(monotonic_ns() - m->start_ns) * m->rings.count;
@@ -228,6 +293,7 @@ static void put_notes(const struct machine *m, struct buf *notes)
              "no unwind table, as others fill the memory for tables");
     put_some(notes, m->sampler->over, "sample", "samples",
              "left out: of threads at their very end, which have no number any more");
+    put_walked(m, notes);
     put_some(notes, m->rings.broken, "record", "records", "of the kernel's made no sense");
     buf_printf(notes,
                "the collector used %.3f s of CPU time to walk stacks, %.2f%% of the machine's time "
@@ -265,6 +331,7 @@ void machine_free(struct machine *m)
         return;
     threads_end(m);
     machine_rings_close(&m->rings);
+    machine_bpf_close(m->bpf);
     machine_processes_free(&m->processes);
     machine_images_free(&m->images);
     machine_sampler_free(m->sampler);

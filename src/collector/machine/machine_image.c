@@ -15,7 +15,6 @@
 #include "sigsafe/key.h"
 #include "unwind/compile.h"
 
-enum { TABLE_UNIT = 16 };
 #define VDSO "[vdso]"
 
 /* ---- which there are ---- */
@@ -388,10 +387,11 @@ static void table_make(struct machine_images *all, struct machine_image *image,
     if (!compile(s, &table, &size))
         return;
     /* A reference of 0 means none: the table begins one unit further. */
-    image->table_size = (size + TABLE_UNIT - 1) / TABLE_UNIT * TABLE_UNIT + TABLE_UNIT;
-    image->table = aligned_alloc(TABLE_UNIT, image->table_size);
+    image->table_size = (size + MACHINE_TABLE_UNIT - 1) / MACHINE_TABLE_UNIT * MACHINE_TABLE_UNIT +
+                        MACHINE_TABLE_UNIT;
+    image->table = aligned_alloc(MACHINE_TABLE_UNIT, image->table_size);
     if (image->table) {
-        memcpy(image->table + TABLE_UNIT, table, size);
+        memcpy(image->table + MACHINE_TABLE_UNIT, table, size);
         image->table_ref = 1;
         all->table_bytes += image->table_size;
         all->changes++;

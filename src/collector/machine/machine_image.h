@@ -27,7 +27,7 @@
 #include "collector/record_files.h"
 #include "sigsafe/spool.h"
 
-enum { MACHINE_IMAGE_SEGMENTS = 16, MACHINE_IMAGE_HASH = 1024 };
+enum { MACHINE_IMAGE_SEGMENTS = 16, MACHINE_IMAGE_HASH = 1024, MACHINE_TABLE_UNIT = 16 };
 
 struct machine_image {
     struct machine_image *next; /* of the same hash */
@@ -53,6 +53,9 @@ struct machine_image {
     uint32_t table_ref;         /* where the table is in `table`, in units of 16; 0: none */
     uint8_t *table;
     uint64_t table_size;
+    /* bpf/bpf_tables.h */
+    uint32_t walk_table;        /* its number there; 0: it is not there */
+    uint32_t walks_wanted;      /* so many stacks were not walked in the kernel without it */
 };
 
 struct machine_images {
@@ -79,6 +82,7 @@ struct machine_images {
 /* A mapping of a process, to be executed. */
 struct machine_map {
     uint64_t lo, hi, offset;
+    uint64_t since;              /* CLOCK_MONOTONIC; 0: before it was looked for */
     struct machine_image *image; /* NULL: no file */
 };
 

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
+#include "collector/machine/bpf/machine_bpf.h"
 #include "collector/machine/machine.h"
 #include "collector/machine/machine_rings.h"
 #include "collector/machine/machine_sample.h"
@@ -14,6 +15,8 @@
 
 struct machine {
     struct machine_rings rings;
+    struct machine_bpf *bpf; /* NULL: the kernel walks no stacks */
+    struct err no_bpf;       /* why not */
     struct machine_images images;
     struct machine_processes processes;
     struct machine_services services;

@@ -18,6 +18,7 @@ static void forget(struct machine *m, const struct spool *spool)
 {
     struct record_files *files = m->images.files;
     uint64_t tables_most = m->images.tables_most;
+    machine_bpf_forget(m->bpf);
     machine_processes_free(&m->processes);
     machine_images_free(&m->images);
     record_files_free(files);

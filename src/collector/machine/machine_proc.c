@@ -58,7 +58,7 @@ static void name_read(struct machine_process *p)
 static void map_read(struct machine_processes *all, struct machine_process *p, char *line,
                      bool *first)
 {
-    struct machine_map map;
+    struct machine_map map = {0};
     char rights[8];
     unsigned major_number, minor_number;
     uint64_t ino;

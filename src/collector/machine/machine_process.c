@@ -191,6 +191,7 @@ static void note_map(struct machine_processes *all, struct machine_process *p,
                      const struct machine_record *r)
 {
     const struct machine_map map = {.lo = r->lo, .hi = r->hi, .offset = r->offset,
+                                    .since = r->time,
                                     .image = machine_image_of(all->images, r->dev, r->ino,
                                                               r->name)};
     machine_process_map_add(p, &map);

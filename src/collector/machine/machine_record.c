@@ -67,12 +67,38 @@ static void read_user(struct reader *r, struct machine_record *out)
     out->stack_cut = out->stack_size == MACHINE_STACK;
 }
 
+/* What the BPF program has written; behind the size of it. */
+static void read_walk(struct reader *r, struct machine_record *out)
+{
+    struct walk_record w;
+    size_t head = offsetof(struct walk_record, address);
+    const void *at = take(r, head);
+    out->kind = MACHINE_WALK;
+    if (!at)
+        return;
+    memcpy(&w, at, head);
+    out->reason = (enum walk_reason)w.reason;
+    out->identity = w.identity;
+    out->at = w.at;
+    out->walk_ns = w.ns;
+    out->user_count = w.user;
+    out->kernel_count = w.kernel;
+    out->user = take(r, w.user * sizeof *out->user);
+    out->kernel = take(r, w.kernel * sizeof *out->kernel);
+    r->ok = r->ok && w.reason < WALK_REASONS;
+}
+
 static void read_sample(struct reader *r, struct machine_record *out)
 {
     out->pid = take_i32(r);
     out->tid = take_i32(r);
     out->time = take_u64(r);
     out->kernel_count = take_u64(r);
+    if (out->kernel_count >> 32 == WALK_MAGIC) {
+        r->at -= sizeof(uint32_t);
+        read_walk(r, out);
+        return;
+    }
     if (out->kernel_count > (uint64_t)(r->end - r->at) / sizeof(uint64_t))
         r->ok = false;
     else

@@ -2,10 +2,14 @@
  *
  *     header  | type u32 | misc u16 | size u16 |
  *     SAMPLE  | pid, tid | time | n, n addresses | abi, registers | size, stack, bytes copied |
+ *       or    | pid, tid | time | size u32, struct walk_record (bpf/layout.h) |
  *     MMAP2   | pid, tid | address, length, offset | device, inode, ... | path   | pid, tid, time |
  *     COMM    | pid, tid | name                                                  | pid, tid, time |
  *     FORK, EXIT  | pid, parent, tid, parent's tid | time                        | pid, tid, time |
  *     LOST    | id | records                                                     | pid, tid, time |
+ *
+ * Both kinds of samples differ in the upper half of what follows the time: of n it is 0, and a
+ * walk_record begins with WALK_MAGIC.
  *
  * (linux/perf_event.h, "enum perf_event_type". Which fields there are follows from the attributes
  * that machine_rings.c asks for.)
@@ -20,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/machine/bpf/layout.h"
 #include "unwind/unwind.h"
 
 /* What samples and other records are made of. */
@@ -27,6 +32,7 @@
     (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER |          \
      PERF_SAMPLE_STACK_USER)
 #define MACHINE_SIDE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
+#define MACHINE_WALK_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW)
 /* ax bx cx dx si di bp sp ip, r8 to r15 (arch/x86/include/uapi/asm/perf_regs.h) */
 #define MACHINE_REGISTERS UINT64_C(0xff01ff)
 /* A piece of the user's stack. 16 bits hold the size of a whole record. */
@@ -35,6 +41,7 @@
 enum machine_record_kind {
     MACHINE_OTHER, /* of no interest */
     MACHINE_SAMPLE,
+    MACHINE_WALK, /* a sample whose stack the kernel has walked, or why it has not */
     MACHINE_MAP, /* to be executed */
     MACHINE_COMM,
     MACHINE_FORK,
@@ -61,6 +68,12 @@ struct machine_record {
     const uint8_t *stack;
     uint64_t stack_size;
     bool stack_cut; /* the piece is as large as was asked for: there may be more */
+    /* WALK; the kernel's part as above. */
+    enum walk_reason reason;
+    uint64_t identity, at; /* as in struct walk_record */
+    uint32_t walk_ns;
+    const uint64_t *user;
+    uint32_t user_count;
 };
 
 enum { MACHINE_RECORD_MOST = 1 << 16 }; /* bytes */

@@ -166,13 +166,31 @@ bool machine_rings_open(struct machine_rings *r, uint64_t period_ns, size_t ring
         return err_set(e, ERR_NO_TRIGGER,
                        "/sys/devices/system/cpu/online does not say which CPUs there are");
     for (unsigned i = 0; i < count; i++) {
-        r->list[i] = (struct machine_ring){.side = -1, .sample = -1};
+        r->list[i] = (struct machine_ring){.cpu = cpus[i], .side = -1, .sample = -1, .output = -1};
         r->count = i + 1;
         if (!ring_open(r, &r->list[i], cpus[i], period_ns, cgroup, e))
             return false;
         r->wait[i] = (struct pollfd){.fd = r->list[i].side, .events = POLLIN};
     }
     return true;
+}
+
+int machine_rings_output(struct machine_rings *r, unsigned i)
+{
+    struct machine_ring *ring = &r->list[i];
+    struct perf_event_attr a = attributes();
+    a.config = PERF_COUNT_SW_BPF_OUTPUT;
+    a.sample_type = MACHINE_WALK_TYPE;
+    a.disabled = 0;
+    a.read_format = PERF_FORMAT_LOST;
+    ring->output = event_open(&a, -1, ring->cpu, 0);
+    if (ring->output < 0 && errno == EINVAL) {
+        a.read_format = 0;
+        ring->output = event_open(&a, -1, ring->cpu, 0);
+    }
+    if (ring->output >= 0 && !ioctl(ring->output, PERF_EVENT_IOC_SET_OUTPUT, ring->side))
+        return ring->output;
+    return -1;
 }
 
 static void rings_control(const struct machine_rings *r, unsigned long what)
@@ -199,16 +217,19 @@ void machine_rings_stop(const struct machine_rings *r)
     rings_control(r, PERF_EVENT_IOC_DISABLE);
 }
 
+static uint64_t lost_of(int event)
+{
+    struct {
+        uint64_t value, lost;
+    } now = {0};
+    return event >= 0 && read(event, &now, sizeof now) == sizeof now ? now.lost : 0;
+}
+
 uint64_t machine_rings_lost(const struct machine_rings *r)
 {
     uint64_t lost = 0;
-    for (unsigned i = 0; i < r->count; i++) {
-        struct {
-            uint64_t value, lost;
-        } now = {0};
-        if (read(r->list[i].sample, &now, sizeof now) == sizeof now)
-            lost += now.lost;
-    }
+    for (unsigned i = 0; i < r->count; i++)
+        lost += lost_of(r->list[i].sample) + lost_of(r->list[i].output);
     return lost;
 }
 
@@ -225,6 +246,8 @@ void machine_rings_close(struct machine_rings *r)
             munmap(ring->pages, (size_t)sysconf(_SC_PAGESIZE) + data_size_of(ring));
         if (ring->sample >= 0)
             close(ring->sample);
+        if (ring->output >= 0)
+            close(ring->output);
         if (ring->side >= 0)
             close(ring->side);
     }

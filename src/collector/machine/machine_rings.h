@@ -24,7 +24,9 @@
 #include "collector/machine/machine_record.h"
 
 struct machine_ring {
+    int cpu;
     int side, sample; /* descriptors; -1 */
+    int output;       /* of machine_rings_output; -1 */
     void *pages;      /* struct perf_event_mmap_page, then the data; NULL */
 };
 
@@ -58,6 +60,9 @@ struct machine_rings {
  * machine_rings_start. */
 bool machine_rings_open(struct machine_rings *r, uint64_t period_ns, size_t ring_size, int cgroup,
                         struct err *e);
+/* An event that a BPF program can write to, into the ring of CPU i of the list. -1 (errno): there can
+ * be none. */
+int machine_rings_output(struct machine_rings *r, unsigned i);
 /* From the next sample on. */
 void machine_rings_pace(const struct machine_rings *r, uint64_t period_ns);
 void machine_rings_start(const struct machine_rings *r);

@@ -59,8 +59,9 @@ static bool images_prepare(struct machine_sampler *s, const struct machine_proce
         struct machine_image *image = machine_image_numbered(images, key_image(key));
         bool ends = i + 1 == walk->frames && walk->truncation == TRUNC_NO_CFI;
         const struct machine_map *map =
-            image && machine_image_walked(image, ends || (key & KEY_GUESSED)) ? map_of(p, image)
-                                                                            : NULL;
+            image && machine_image_walked(image, ends || (key & KEY_GUESSED))
+                ? map_of(p, image)
+                : NULL;
         if (map)
             machine_image_prepare(images, image, p->pid, map);
     }
@@ -142,6 +143,56 @@ static struct unwind_result walk(struct machine_sampler *s, struct machine_proce
     return result;
 }
 
+/* ---- what the kernel has walked ---- */
+
+static void walked_count(struct machine_walked *w, const struct machine_record *sample)
+{
+    enum { LEAST = 28, MOST = 32 };
+    uint32_t bin = sample->walk_ns / MACHINE_WALK_BIN_NS;
+    if (bin >= MACHINE_WALK_BINS)
+        bin = MACHINE_WALK_BINS - 1;
+    w->count++;
+    w->frames += sample->user_count;
+    w->ns += sample->walk_ns;
+    w->by_ns[bin] += sample->user_count != 0;
+    w->thirty_by_ns[bin] += sample->user_count >= LEAST && sample->user_count <= MOST;
+}
+
+/* What the kernel took for the mapping of an address must have been it at the sample. */
+static bool walked_key(const struct machine_process *p, const struct machine_record *sample,
+                       uint32_t i, const struct machine_map **last, uint64_t *key)
+{
+    uint64_t pc = sample->user[i], bias;
+    if (!*last || pc < (*last)->lo || pc >= (*last)->hi)
+        *last = machine_process_map(p, pc);
+    const struct machine_map *map = *last;
+    if (!map || !map->image || !map->image->number || map->since > sample->at ||
+        !machine_image_bias(map->image, map, &bias))
+        return false;
+    *key = key_make(map->image->number, pc - bias);
+    return true;
+}
+
+static struct unwind_result walked(struct machine_sampler *s, const struct machine_process *p,
+                                   const struct machine_record *sample)
+{
+    struct unwind_result result = {.truncation = TRUNC_NONE};
+    const struct machine_map *last = NULL;
+    walked_count(&s->walked, sample);
+    for (uint32_t i = 0; i < sample->user_count; i++) {
+        if (i == s->frames_max) {
+            result.truncation = TRUNC_DEPTH;
+            break;
+        }
+        if (!walked_key(p, sample, i, &last, &s->frames[i].key)) {
+            s->walked.stale++;
+            return (struct unwind_result){.truncation = TRUNC_BAD_STACK};
+        }
+        result.frames = i + 1;
+    }
+    return result;
+}
+
 /* ---- the tree ---- */
 
 struct growth {
@@ -213,7 +264,9 @@ void machine_sampler_take(struct machine_sampler *s, const struct machine_record
         return;
     struct machine_thread *t = machine_thread_at(p, sample->tid);
     struct spool_thread *record = t ? machine_thread_record(s->processes, p, t) : NULL;
-    struct unwind_result result = record ? walk(s, p, sample) : (struct unwind_result){0};
+    struct unwind_result result = {0};
+    if (record)
+        result = sample->kind == MACHINE_WALK ? walked(s, p, sample) : walk(s, p, sample);
     spool_ref node = record ? path_add(s, t, record, &result, sample) : 0;
     if (!node) {
         __atomic_fetch_add(&spool_header(s->processes->spool)->drops[DROP_SPOOL_FULL], 1,

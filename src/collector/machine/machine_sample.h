@@ -15,6 +15,15 @@
 #include "collector/machine/machine_record.h"
 #include "unwind/unwind.h"
 
+/* What the kernel's own walks were like. */
+enum { MACHINE_WALK_BINS = 512, MACHINE_WALK_BIN_NS = 32 };
+struct machine_walked {
+    uint64_t count, frames, ns;
+    uint64_t stale; /* what was mapped had just changed: without their user part */
+    uint32_t by_ns[MACHINE_WALK_BINS];    /* the last: all that are longer */
+    uint32_t thirty_by_ns[MACHINE_WALK_BINS]; /* those of 28 to 32 frames */
+};
+
 struct machine_sampler {
     struct machine_processes *processes;
     struct unwind_thread unwind;
@@ -24,6 +33,7 @@ struct machine_sampler {
     uint64_t period_ns;
     bool timeline;
     uint64_t taken;
+    struct machine_walked walked;
     uint64_t over; /* samples of threads that were nearly over, and have no number any more */
 };
 
@@ -32,6 +42,7 @@ struct machine_sampler *machine_sampler_make(struct machine_processes *processes
                                              uint32_t frames_max, uint64_t period_ns,
                                              bool timeline);
 void machine_sampler_free(struct machine_sampler *s);
+/* SAMPLE, or WALK of which the walk is DONE. */
 void machine_sampler_take(struct machine_sampler *s, const struct machine_record *sample);
 
 #endif

@@ -1,0 +1,227 @@
+#include "collector/machine/bpf/machine_bpf.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collector/machine/bpf/bpf_tables.h"
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wshadow"
+#include "collector/machine/bpf/walk.skel.h"
+#pragma GCC diagnostic pop
+
+/* Bytes of tables. */
+enum { POOL = 64 << 20, LASTING_POOL = 16 << 20 };
+
+struct machine_bpf {
+    struct walk_program *program;
+    struct bpf_tables tables;
+    void *mapped[4];
+    size_t mapped_size[4];
+    uint64_t wanted[WALK_REASONS]; /* records, by reason */
+    uint64_t too_many_maps;
+};
+
+/* What goes wrong is said by whoever asks; libbpf would write pages of it. */
+static int say_nothing(enum libbpf_print_level level, const char *format, va_list list)
+{
+    (void)level, (void)format, (void)list;
+    return 0;
+}
+
+/* The program knows processes by the numbers of the first PID namespace. */
+static bool is_first_namespace(void)
+{
+    enum { PROC_PID_INIT_INO = 0xeffffffc };
+    struct stat st;
+    return !stat("/proc/self/ns/pid", &st) && st.st_ino == (ino_t)(unsigned)PROC_PID_INIT_INO;
+}
+
+/* ---- maps of memory ---- */
+
+static void *map_memory(struct machine_bpf *b, unsigned number, const struct bpf_map *map)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t value = (bpf_map__value_size(map) + 7) & ~(size_t)7;
+    size_t size = (value * bpf_map__max_entries(map) + page - 1) / page * page;
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+    if (at == MAP_FAILED)
+        return NULL;
+    b->mapped[number] = at;
+    b->mapped_size[number] = size;
+    return at;
+}
+
+static bool tables_map(struct machine_bpf *b)
+{
+    struct bpf_tables *t = &b->tables;
+    t->control = map_memory(b, 0, b->program->maps.control);
+    t->processes = map_memory(b, 1, b->program->maps.processes);
+    t->tables = map_memory(b, 2, b->program->maps.tables);
+    t->pool = map_memory(b, 3, b->program->maps.pool);
+    if (!t->control || !t->processes || !t->tables || !t->pool)
+        return false;
+    t->words = bpf_map__max_entries(b->program->maps.pool);
+    bpf_tables_forget(t);
+    return true;
+}
+
+/* ---- loading ---- */
+
+static bool load(struct machine_bpf *b, bool lasting, struct err *e)
+{
+    uint32_t words = (uint32_t)(lasting ? LASTING_POOL : POOL) / (uint32_t)sizeof(uint64_t);
+    if (access("/sys/kernel/btf/vmlinux", R_OK))
+        return err_set_errno(e, ERR_NO_TRIGGER, errno,
+                             "the kernel does not describe its structures "
+                             "(/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF)");
+    if (!is_first_namespace())
+        return err_set(e, ERR_NO_TRIGGER, "Penumbra runs in a PID namespace of its own");
+    libbpf_set_print(say_nothing);
+    b->program = walk_program__open();
+    if (!b->program || bpf_map__set_max_entries(b->program->maps.pool, words) ||
+        walk_program__load(b->program) || !tables_map(b))
+        return err_set_errno(e, ERR_NO_TRIGGER, errno,
+                             "the kernel refuses a BPF program (that takes root, or CAP_BPF and "
+                             "CAP_PERFMON, and Linux 5.17)");
+    return true;
+}
+
+static bool attach(struct machine_bpf *b, struct machine_rings *rings, struct err *e)
+{
+    int program = bpf_program__fd(b->program->progs.machine_walk);
+    int events = bpf_map__fd(b->program->maps.events);
+    for (unsigned i = 0; i < rings->count; i++) {
+        uint32_t cpu = (uint32_t)rings->list[i].cpu;
+        int output = machine_rings_output(rings, i);
+        if (output < 0 || bpf_map_update_elem(events, &cpu, &output, BPF_ANY))
+            return err_set_errno(e, ERR_NO_TRIGGER, errno,
+                                 "the kernel gives the BPF program no ring to write to");
+    }
+    /* The last thing that can go wrong goes wrong at the first event. */
+    for (unsigned i = 0; i < rings->count; i++)
+        if (ioctl(rings->list[i].sample, PERF_EVENT_IOC_SET_BPF, program))
+            return err_set_errno(e, ERR_NO_TRIGGER, errno,
+                                 "the kernel puts no BPF program at the clock of CPU %d",
+                                 rings->list[i].cpu);
+    return true;
+}
+
+bool machine_bpf_open(struct machine_bpf **to, struct machine_rings *rings, bool lasting,
+                      struct err *e)
+{
+    struct machine_bpf *b = *to = calloc(1, sizeof *b);
+    if (!b)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    if (load(b, lasting, e) && attach(b, rings, e))
+        return true;
+    machine_bpf_close(b);
+    *to = NULL;
+    return false;
+}
+
+void machine_bpf_close(struct machine_bpf *b)
+{
+    if (!b)
+        return;
+    for (unsigned i = 0; i < sizeof b->mapped / sizeof b->mapped[0]; i++)
+        if (b->mapped[i])
+            munmap(b->mapped[i], b->mapped_size[i]);
+    walk_program__destroy(b->program);
+    free(b);
+}
+
+void machine_bpf_forget(struct machine_bpf *b)
+{
+    if (b)
+        bpf_tables_forget(&b->tables);
+}
+
+/* ---- what is wanted ---- */
+
+/* A table costs about as much as a stack that is handed over, for so many bytes of .eh_frame. */
+enum { STACK_BYTES = 16384 };
+
+/* Compiles the table of what an address is in, where it is worth it. */
+static void table_want(struct machine_images *images, const struct machine_process *p,
+                       uint64_t address)
+{
+    const struct machine_map *map = machine_process_map(p, address);
+    struct machine_image *image = map ? map->image : NULL;
+    if (!image || !image->number || !image->wide || image->table_tried ||
+        image->walks_wanted++ < image->frames.size / STACK_BYTES)
+        return;
+    while (!image->table_tried)
+        machine_image_prepare(images, image, p->pid, map);
+}
+
+/* Whether tables are there now that the process's maps do not refer to yet. */
+static bool tables_put(struct machine_bpf *b, const struct machine_processes *all,
+                       const struct machine_process *p)
+{
+    const struct walk_process *known = &b->tables.processes[(uint32_t)p->pid % WALK_PROCESSES];
+    bool news = false;
+    for (uint32_t i = 0; i < p->index->count; i++) {
+        struct machine_image *image =
+            machine_image_numbered(all->images, p->index->image[i].number);
+        if (!image || !(image->walk_table || bpf_tables_add(&b->tables, image)))
+            continue;
+        news |= i < WALK_MAPS && known->map[i].table != image->walk_table;
+    }
+    return news;
+}
+
+void machine_bpf_want(struct machine_bpf *b, struct machine_processes *all,
+                      struct machine_process *p, const struct machine_record *r)
+{
+    bpf_tables_time(&b->tables, r->time);
+    b->wanted[r->reason]++;
+    /* What has been read from /proc may be of a later moment than the record. */
+    if ((r->reason != WALK_NO_PROCESS && r->reason != WALK_NO_TABLE) || p->ended ||
+        p->unreadable || p->scanned_ns > r->time || !machine_process_index(all, p))
+        return;
+    if (r->reason == WALK_NO_TABLE) {
+        table_want(all->images, p, r->at);
+        machine_process_index(all, p);
+    }
+    bool news = p->index && tables_put(b, all, p);
+    if (news || r->reason == WALK_NO_PROCESS)
+        b->too_many_maps += !bpf_tables_process(&b->tables, all->images, p, r);
+}
+
+void machine_bpf_notes(const struct machine_bpf *b, struct buf *notes)
+{
+    static const char *const why[WALK_REASONS] = {
+        [WALK_NO_PROCESS] = "of processes not known yet",
+        [WALK_NO_MAP] = "through generated code",
+        [WALK_NO_TABLE] = "without a table yet",
+        [WALK_RULE] = "through a frame that takes more registers",
+        [WALK_MEMORY] = "through memory that is not there",
+        [WALK_DEEP] = "too deep",
+        [WALK_MODE] = "of 32-bit programs",
+        [WALK_CHANGED] = "while tables changed",
+    };
+    const char *between = "the collector walked the others: ";
+    for (unsigned i = 0; i < WALK_REASONS; i++) {
+        if (!b->wanted[i] || !why[i])
+            continue;
+        buf_printf(notes, "%s%llu %s", between, (unsigned long long)b->wanted[i], why[i]);
+        between = ", ";
+    }
+    if (*between == ',')
+        buf_puts(notes, "\n");
+    if (b->too_many_maps)
+        buf_printf(notes, "(some processes have more than %d pieces of code mapped)\n", WALK_MAPS);
+    if (b->tables.dropped)
+        buf_printf(notes, "%llu tables had to make room for others\n",
+                   (unsigned long long)b->tables.dropped);
+}
