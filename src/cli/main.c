@@ -111,7 +111,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (!strcmp(name, "--version") || !strcmp(name, "-V") || !strcmp(name, "version")) {
-        printf("penumbra %s\n", PENUMBRA_VERSION);
+        printf("penumbra %s%s\n", PENUMBRA_VERSION, PENUMBRA_BPF ? "" : " (without BPF)");
         return 0;
     }
     if (!strcmp(name, "help"))

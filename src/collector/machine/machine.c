@@ -16,7 +16,8 @@
 #include "sigsafe/settings.h"
 
 /* Short where the kernel walks: it waits for the collector to tell what a process has mapped. */
-enum { ROUND_MS = 100, WALKED_ROUND_MS = 30, LASTING_ROUND_MS = 500, LASTING_RING = 2 << 20, RING = 16 << 20 };
+enum { ROUND_MS = 100, WALKED_ROUND_MS = 30, LASTING_ROUND_MS = 500 };
+enum { LASTING_RING = 2 << 20, RING = 16 << 20 };
 #define LASTING_TABLES (UINT64_C(40) << 20)
 
 /* ---- what is asked for ---- */

@@ -60,8 +60,8 @@ struct machine_rings {
  * machine_rings_start. */
 bool machine_rings_open(struct machine_rings *r, uint64_t period_ns, size_t ring_size, int cgroup,
                         struct err *e);
-/* An event that a BPF program can write to, into the ring of CPU i of the list. -1 (errno): there can
- * be none. */
+/* An event that a BPF program can write to, into the ring of CPU i of the list. -1 (errno): there
+ * can be none. */
 int machine_rings_output(struct machine_rings *r, unsigned i);
 /* From the next sample on. */
 void machine_rings_pace(const struct machine_rings *r, uint64_t period_ns);

@@ -1,8 +1,10 @@
 """record -a and --external: processes are looked at from outside, whatever they are.
 
 Where the kernel does not permit events of the whole machine, tests are skipped, with its reason."""
+import collections
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -27,11 +29,13 @@ def skip(reason):
 class Machine:
     """A recording from outside. `beside`: called with the running collector; then it is not waited for."""
 
-    def __init__(self, options, command=(), beside=None, status=0):
+    def __init__(self, options, command=(), beside=None, status=0, before=(), walk=None):
+        """before: a command that runs the collector; walk: who walks the stacks (docs/whole-machine.md)."""
         self.folder = tempfile.TemporaryDirectory()
         self.file = os.path.join(self.folder.name, "out.pnb")
-        with subprocess.Popen([PENUMBRA, "record", "-F", "997", "-o", self.file, *options, *(["--", *command] if command else [])],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as collector:
+        env = dict(os.environ, PENUMBRA_WALK=walk) if walk else None
+        with subprocess.Popen([*before, PENUMBRA, "record", "-F", "997", "-o", self.file, *options, *(["--", *command] if command else [])],
+                              env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as collector:
             if beside:
                 beside(collector)
             self.stderr = collector.communicate(timeout=600)[1].decode()
@@ -156,6 +160,63 @@ def unshared():
     machine.check_parts()
 
 
+def kernel_walks(machine):
+    """Stacks that the kernel has walked."""
+    said = re.search(r"the kernel walked (\d+) stacks itself", "\n".join(machine.report["notes"]))
+    return int(said[1]) if said else 0
+
+
+def paths(machine):
+    """The call paths down to the parts, and the share of each one's samples."""
+    result = run([PENUMBRA, "export", "-f", "folded", "--quick", machine.file])
+    found = collections.Counter()
+    for line in result.stdout.decode().splitlines():
+        frames, samples = line.rsplit(" ", 1)
+        frames = frames.split(";")
+        for part in PARTS:
+            if part in frames:
+                found[";".join(frames[:frames.index(part) + 1])] += int(samples)
+    return found
+
+
+def walked():
+    """The kernel walks the stacks that the collector would walk, and to the same end; it takes its share of them."""
+    deep = ["sh", "-c", '"$0" 300 & "$0" 300; wait', target("machine-split")]
+    for command in ([target("machine-split-static-pie"), "500"], deep):
+        kernel, collector = (Machine(["--external"], command, walk=walk) for walk in ("kernel", "collector"))
+        expect(kernel_walks(kernel) > 0.7 * kernel.report["samples"], "\n".join(kernel.report["notes"]))
+        expect(kernel_walks(collector) == 0, "the kernel walked although it should not")
+        kernel.check_parts(150)
+        kernel.check_complete()
+        mine, theirs = paths(kernel), paths(collector)
+        few = 5  # samples of a path that only one of them may have met
+        expect({p for p in mine if mine[p] > few} == {p for p in theirs if theirs[p] > few}, f"{mine} {theirs}")
+
+
+def not_walked():
+    """Where the kernel takes no program, the collector walks the stacks, and says why; asked for, it ends."""
+    if os.geteuid():
+        skip("only root can take rights from itself")
+    no_types = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/kernel/btf && exec "$0" "$@"']
+    no_rights = ["setpriv", "--bounding-set=-sys_admin,-bpf", "--inh-caps=-all"]
+    no_namespace = ["unshare", "--pid", "--fork", "--mount-proc"]
+    for before, why in ((no_types, "/sys/kernel/btf"), (no_rights, "refuses a BPF program"), (no_namespace, "PID namespace")):
+        if run([*before, "true"]).returncode:
+            continue
+        machine = Machine(["--external"], [target("machine-split"), "200"], before=before)
+        notes = "\n".join(machine.report["notes"])
+        built = "without" not in run([PENUMBRA, "--version"]).stdout.decode()
+        expect("the collector walked the stacks" in notes and (why in notes or not built), notes)
+        machine.check_complete()
+        with tempfile.TemporaryDirectory() as folder:
+            env = dict(os.environ, PENUMBRA_WALK="kernel")
+            command = [*before, PENUMBRA, "record", "--external", "-o", os.path.join(folder, "x"), "--", "true"]
+            result = run(command, env=env)
+            expect(result.returncode == REFUSED and (why.encode() in result.stderr or not built), f"{result}")
+    result = run([PENUMBRA, "record", "--external", "-o", "/dev/null", "--", "true"], env=dict(os.environ, PENUMBRA_WALK="x"))
+    expect(result.returncode == 2 and b"PENUMBRA_WALK" in result.stderr, f"{result}")
+
+
 def swarm():
     """Many processes of 2 ms each: nearly all of their time is sampled, and their stacks are walked."""
     machine = check_covered(lambda: Machine(["--external"], [target("machine-swarm"), str(SWARM)]), 95)
@@ -222,7 +283,7 @@ def lost():
         collector.send_signal(signal.SIGSTOP)
         time.sleep(0.8)
         collector.send_signal(signal.SIGCONT)
-    machine = Machine(["-a"], [target("machine-split"), "1300"], beside=stop)
+    machine = Machine(["-a"], [target("machine-split"), "1300"], beside=stop, walk="collector")
     dropped = machine.report["dropped"]
     expect(dropped["lost"] > 0, f"nothing lost: {dropped}")
     expect(machine.total("in_kernel") > 50, f"afterwards: {machine.total('in_kernel')} samples")
@@ -236,6 +297,8 @@ def kill_after(seconds):
             collector.kill()
         machine = Machine(["--external", "-p", str(running.pid)], beside=kill, status=-signal.SIGKILL)
         running.kill()
+    if not os.path.exists(machine.file):
+        return 0
     recovered = run([PENUMBRA, "recover", machine.file])
     expect(recovered.returncode == 0, recovered.stderr.decode())
     machine.read()
@@ -268,4 +331,4 @@ def refused():
             expect(not os.listdir(folder), f"left behind: {os.listdir(folder)}")
 
 
-main({test.__name__: test for test in (split, foreign, set_user, unshared, swarm, whole, process, group, lost, killed, refused)})
+main({test.__name__: test for test in (split, foreign, set_user, unshared, walked, not_walked, swarm, whole, process, group, lost, killed, refused)})

@@ -1,4 +1,5 @@
 /* Records of perf rings, whole and damaged; and maps that cover each other. */
+#include "collector/machine/bpf/bpf_tables.h"
 #include "collector/machine/machine_process.h"
 #include "collector/machine/machine_record.h"
 
@@ -9,6 +10,8 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "unwind/table.h"
 
 enum { REGISTERS = 17, PAGES = 64, MAPS = 400 };
 
@@ -121,6 +124,127 @@ static void test_side(void **state)
     assert_false(machine_record_read(b.data, b.size, &r));
 }
 
+/* Of process 5, thread 6, at 7: `user` frames and two of the kernel. */
+static void walk(struct bytes *b, uint32_t reason, uint16_t user)
+{
+    struct walk_record w = {.magic = WALK_MAGIC, .reason = reason, .ns = 11, .user = user,
+                            .kernel = 2, .identity = 12, .at = 13};
+    uint32_t size = (uint32_t)offsetof(struct walk_record, address) + (user + 2u) * 8;
+    for (uint32_t i = 0; i < user + 2u; i++)
+        w.address[i] = 1000 + i;
+    begin(b, PERF_RECORD_SAMPLE, 0);
+    put_u64(b, UINT64_C(6) << 32 | 5);
+    put_u64(b, 7);
+    put(b, &size, sizeof size);
+    put(b, &w, size);
+}
+
+/* What the BPF program writes; cut anywhere, it is refused. */
+static void test_walk(void **state)
+{
+    static const uint16_t frames[] = {0, 1, 30, WALK_FRAMES};
+    static struct bytes b;
+    struct machine_record r;
+    (void)state;
+    for (unsigned i = 0; i < sizeof frames / sizeof frames[0]; i++) {
+        walk(&b, WALK_NO_TABLE, frames[i]);
+        assert_int_equal(b.size % 8, 0);
+        assert_true(machine_record_read(b.data, b.size, &r));
+        assert_int_equal(r.kind, MACHINE_WALK);
+        assert_true(r.pid == 5 && r.tid == 6 && r.time == 7);
+        assert_true(r.reason == WALK_NO_TABLE && r.identity == 12 && r.at == 13 && r.walk_ns == 11);
+        assert_true(r.user_count == frames[i] && r.kernel_count == 2);
+        assert_int_equal(r.kernel[1], 1000 + frames[i] + 1);
+        assert_int_equal(machine_record_pack(b.data, b.size, &r), b.size);
+        for (size_t size = 0; size < b.size; size += 8) {
+            uint8_t *copy = malloc(size + !size);
+            memcpy(copy, b.data, size);
+            assert_false(machine_record_read(copy, size, &r));
+            free(copy);
+        }
+    }
+    walk(&b, WALK_REASONS, 1);
+    assert_false(machine_record_read(b.data, b.size, &r));
+}
+
+/* ---- tables, where the kernel finds them ---- */
+
+enum { IMAGES = 40, POOL_WORDS = 500, STEPS = 2000, ROWS = 60 };
+
+static struct machine_image images[IMAGES];
+
+struct machine_image *machine_image_numbered(const struct machine_images *all, uint32_t number)
+{
+    (void)all;
+    return number && number <= IMAGES ? &images[number - 1] : NULL;
+}
+
+/* A table of 2 buckets and some rows, all with the image's number in them. */
+static void image_make(uint32_t number)
+{
+    struct machine_image *image = &images[number - 1];
+    uint32_t rows = 1 + number % ROWS;
+    uint64_t size = unwind_table_size(2, rows);
+    image->table = calloc(1, MACHINE_TABLE_UNIT + size);
+    image->table_ref = 1;
+    image->number = number;
+    struct unwind_table *t = (void *)(image->table + MACHINE_TABLE_UNIT);
+    *t = (struct unwind_table){.magic = UNWIND_TABLE_MAGIC, .version = UNWIND_TABLE_VERSION,
+                               .size = size, .text_lo = number, .buckets = 2, .rows = rows};
+    struct unwind_row *row = (void *)((uint8_t *)t + unwind_table_size(2, 0));
+    for (uint32_t i = 0; i < rows; i++)
+        row[i] = (struct unwind_row){i, number};
+}
+
+static void check_tables(const struct bpf_tables *t, uint32_t *there)
+{
+    *there = 0;
+    assert_true(t->words_used <= t->words);
+    assert_false((t->control->sequence | t->processes[5].sequence) & 1);
+    for (uint32_t n = 1; n <= IMAGES; n++) {
+        if (!images[n - 1].walk_table)
+            continue;
+        const struct walk_table *w = &t->tables[images[n - 1].walk_table];
+        ++*there;
+        assert_int_equal(w->text_lo, n);
+        assert_int_equal(w->rows, 1 + n % ROWS);
+        assert_int_equal(w->row_at - w->bucket_at, 2);
+        assert_true(w->row_at + w->rows <= t->words_used);
+        for (uint32_t i = 0; i < w->rows; i++)
+            assert_int_equal(t->pool[w->row_at + i], (uint64_t)n << 32 | i);
+    }
+}
+
+/* Random images are needed, one of them always: it stays, and what is there is what was put there. */
+static void test_tables(void **state)
+{
+    static struct bpf_tables t;
+    static struct walk_table tables[WALK_TABLES];
+    static struct walk_process processes[WALK_PROCESSES];
+    static struct walk_control control;
+    static uint64_t pool[POOL_WORDS];
+    uint32_t there;
+    (void)state;
+    t = (struct bpf_tables){.control = &control, .processes = processes, .tables = tables,
+                            .pool = pool, .words = POOL_WORDS};
+    srand(2);
+    for (uint32_t n = 1; n <= IMAGES; n++)
+        image_make(n);
+    bpf_tables_forget(&t);
+    for (unsigned i = 0; i < STEPS; i++) {
+        struct machine_image *one = &images[7], *image = &images[rand() % IMAGES];
+        bpf_tables_time(&t, i * UINT64_C(1000000000));
+        assert_true(i == 0 || one->walk_table);
+        if (one->walk_table || bpf_tables_add(&t, one))
+            tables[one->walk_table].used = control.epoch;
+        assert_true(image->walk_table || bpf_tables_add(&t, image));
+        check_tables(&t, &there);
+    }
+    assert_true(t.dropped > 100 && there > 10);
+    for (uint32_t n = 0; n < IMAGES; n++)
+        free(images[n].table);
+}
+
 /* Random maps, each beside a page by page account of which map is uppermost. */
 static void test_maps(void **state)
 {
@@ -148,6 +272,7 @@ static void test_maps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_pack), cmocka_unit_test(test_cut),
-                                       cmocka_unit_test(test_side), cmocka_unit_test(test_maps)};
+                                       cmocka_unit_test(test_side), cmocka_unit_test(test_maps),
+                                       cmocka_unit_test(test_walk), cmocka_unit_test(test_tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

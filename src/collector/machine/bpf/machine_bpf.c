@@ -20,7 +20,7 @@
 #pragma GCC diagnostic pop
 
 /* Bytes of tables. */
-enum { POOL = 64 << 20, LASTING_POOL = 16 << 20 };
+enum { POOL = 32 << 20, LASTING_POOL = 16 << 20 };
 
 struct machine_bpf {
     struct walk_program *program;
