@@ -215,7 +215,7 @@ static void check_tables(const struct bpf_tables *t, uint32_t *there)
     }
 }
 
-/* Random images are needed, one of them always: it stays, and what is there is what was put there. */
+/* Random images are needed, one of them always: it stays; what is there is what was put there. */
 static void test_tables(void **state)
 {
     static struct bpf_tables t;
