@@ -10,14 +10,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <walk.skel.h> /* bpftool's, of walk.bpf.c */
 
 #include "collector/machine/bpf/bpf_tables.h"
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic ignored "-Wshadow"
-#include "collector/machine/bpf/walk.skel.h"
-#pragma GCC diagnostic pop
 
 /* Bytes of tables. */
 enum { POOL = 32 << 20, LASTING_POOL = 16 << 20 };
@@ -98,8 +93,11 @@ static bool load(struct machine_bpf *b, bool lasting, struct err *e)
 
 static bool attach(struct machine_bpf *b, struct machine_rings *rings, struct err *e)
 {
-    int program = bpf_program__fd(b->program->progs.machine_walk);
-    int events = bpf_map__fd(b->program->maps.events);
+    const struct walk_program *loaded = b->program;
+    if (!loaded)
+        return false;
+    int program = bpf_program__fd(loaded->progs.machine_walk);
+    int events = bpf_map__fd(loaded->maps.events);
     for (unsigned i = 0; i < rings->count; i++) {
         uint32_t cpu = (uint32_t)rings->list[i].cpu;
         int output = machine_rings_output(rings, i);
