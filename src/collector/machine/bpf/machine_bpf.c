@@ -18,7 +18,7 @@
 enum { POOL = 32 << 20, LASTING_POOL = 16 << 20 };
 
 struct machine_bpf {
-    struct walk_program *program;
+    struct bpf_object *object;
     struct bpf_tables tables;
     void *mapped[4];
     size_t mapped_size[4];
@@ -43,10 +43,11 @@ static bool is_first_namespace(void)
 
 /* ---- maps of memory ---- */
 
-static void *map_memory(struct machine_bpf *b, unsigned number, const struct bpf_map *map)
+static void *map_memory(struct machine_bpf *b, unsigned number, const char *name)
 {
+    const struct bpf_map *map = bpf_object__find_map_by_name(b->object, name);
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t value = (bpf_map__value_size(map) + 7) & ~(size_t)7;
+    size_t value = map ? (bpf_map__value_size(map) + 7) & ~(size_t)7 : 0;
     size_t size = (value * bpf_map__max_entries(map) + page - 1) / page * page;
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
     if (at == MAP_FAILED)
@@ -56,21 +57,30 @@ static void *map_memory(struct machine_bpf *b, unsigned number, const struct bpf
     return at;
 }
 
-static bool tables_map(struct machine_bpf *b)
+static bool tables_map(struct machine_bpf *b, uint32_t words)
 {
     struct bpf_tables *t = &b->tables;
-    t->control = map_memory(b, 0, b->program->maps.control);
-    t->processes = map_memory(b, 1, b->program->maps.processes);
-    t->tables = map_memory(b, 2, b->program->maps.tables);
-    t->pool = map_memory(b, 3, b->program->maps.pool);
+    t->control = map_memory(b, 0, "control");
+    t->processes = map_memory(b, 1, "processes");
+    t->tables = map_memory(b, 2, "tables");
+    t->pool = map_memory(b, 3, "pool");
     if (!t->control || !t->processes || !t->tables || !t->pool)
         return false;
-    t->words = bpf_map__max_entries(b->program->maps.pool);
+    t->words = words;
     bpf_tables_forget(t);
     return true;
 }
 
 /* ---- loading ---- */
+
+static bool object_load(struct machine_bpf *b, uint32_t words)
+{
+    size_t size;
+    const void *bytes = walk_program__elf_bytes(&size);
+    b->object = bpf_object__open_mem(bytes, size, NULL);
+    struct bpf_map *pool = b->object ? bpf_object__find_map_by_name(b->object, "pool") : NULL;
+    return pool && !bpf_map__set_max_entries(pool, words) && !bpf_object__load(b->object);
+}
 
 static bool load(struct machine_bpf *b, bool lasting, struct err *e)
 {
@@ -82,9 +92,7 @@ static bool load(struct machine_bpf *b, bool lasting, struct err *e)
     if (!is_first_namespace())
         return err_set(e, ERR_NO_TRIGGER, "Penumbra runs in a PID namespace of its own");
     libbpf_set_print(say_nothing);
-    b->program = walk_program__open();
-    if (!b->program || bpf_map__set_max_entries(b->program->maps.pool, words) ||
-        walk_program__load(b->program) || !tables_map(b))
+    if (!object_load(b, words) || !tables_map(b, words))
         return err_set_errno(e, ERR_NO_TRIGGER, errno,
                              "the kernel refuses a BPF program (that takes root, or CAP_BPF and "
                              "CAP_PERFMON, and Linux 5.17)");
@@ -93,11 +101,9 @@ static bool load(struct machine_bpf *b, bool lasting, struct err *e)
 
 static bool attach(struct machine_bpf *b, struct machine_rings *rings, struct err *e)
 {
-    const struct walk_program *loaded = b->program;
-    if (!loaded)
-        return false;
-    int program = bpf_program__fd(loaded->progs.machine_walk);
-    int events = bpf_map__fd(loaded->maps.events);
+    int program =
+        bpf_program__fd(bpf_object__find_program_by_name(b->object, "machine_walk"));
+    int events = bpf_object__find_map_fd_by_name(b->object, "events");
     for (unsigned i = 0; i < rings->count; i++) {
         uint32_t cpu = (uint32_t)rings->list[i].cpu;
         int output = machine_rings_output(rings, i);
@@ -134,7 +140,7 @@ void machine_bpf_close(struct machine_bpf *b)
     for (unsigned i = 0; i < sizeof b->mapped / sizeof b->mapped[0]; i++)
         if (b->mapped[i])
             munmap(b->mapped[i], b->mapped_size[i]);
-    walk_program__destroy(b->program);
+    bpf_object__close(b->object);
     free(b);
 }
 
