@@ -273,6 +273,12 @@ static const struct option_row rows[] = {
      FIELD(struct record_options, recording.engine.load_milli),
      NUMBER(number_counts, 0.001, ENGINE_LOAD_MOST, .what = "the active shadows (--load)",
             .per = 1e-3)},
+    {0, "finish-shadows", "TIME",
+     .help = "wait up to TIME after the end of PROGRAM for shadows to go on to where it ended: of "
+             "short programs they see little otherwise",
+     FIELD(struct record_options, recording.engine.finish_ns),
+     NUMBER(number_durations, 1, 1e13,
+            .what = "the time for shadows after the program's end (--finish-shadows)")},
     {0, "skip-shared-writes", NULL,
      .help = "a shadow skips instructions that would write to shared memory, instead of ending "
              "there",

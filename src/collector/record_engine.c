@@ -209,6 +209,7 @@ static const char *shadow_option(const struct record_engine *r)
            : r->seed_given                        ? "--seed"
            : r->shadow_flags & SHADOW_COLD        ? "--code-cache"
            : r->shadow_flags & SHADOW_LOG_INPUT   ? "--log-input"
+           : r->finish_ns                         ? "--finish-shadows"
            : r->shadow_flags & SHADOW_SKIP_SHARED ? "--skip-shared-writes"
                                                   : NULL;
 }
@@ -275,6 +276,8 @@ static bool shadows_settle(struct record_engine *r, struct err *e)
     r->burst_length = r->carrier == CARRIER_AUTO ? r->length : 0;
     if (r->budgeted && !r->sample_size && !r->load_milli)
         r->shadow_flags |= SHADOW_GOES_ON;
+    if (r->finish_ns)
+        r->shadow_flags |= SHADOW_FINISHES;
     r->length = r->sample_size ? r->sample_size
                 : r->budgeted  ? tool_sample(&tools)
                                : SAMPLE_DEFAULT;

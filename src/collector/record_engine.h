@@ -36,6 +36,7 @@ struct record_engine {
     uint32_t shadow_flags;
     uint64_t sample_size; /* instructions of a shadow; 0: not given */
     uint64_t shadow_memory;
+    uint64_t finish_ns;  /* how long shadows may go on after the program's end */
     uint64_t burst_length; /* carrier auto, once settled: as `length`, which is of a shadow then */
     uint32_t barrier_us; /* --barrier-timeout; 0: not given */
     uint64_t seed;

@@ -66,13 +66,18 @@ static void seat_look(const struct spool *s, const struct spool_process *p,
         bury(s, of, seat, how);
 }
 
+static bool finish(const struct spool *s)
+{
+    return settings_shadow_as(s)->flags & SHADOW_FINISHES;
+}
+
 static void look(const struct spool *s, const struct spool_process *p, enum shadow_end why)
 {
     struct spool_shadows *of = spool_at(s, load(&p->shadows), sizeof *of);
     bool taken = false;
     for (unsigned i = 0; of && i < SHADOW_SEATS; i++)
         taken |= load(&of->seats[i].state) == SEAT_TAKEN;
-    if (taken && !process_runs(p->pid))
+    if (taken && why == END_COUNT && !finish(s) && !process_runs(p->pid))
         why = END_PROGRAM;
     for (unsigned i = 0; of && i < SHADOW_SEATS; i++)
         seat_look(s, p, of, &of->seats[i], why);

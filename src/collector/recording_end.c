@@ -46,6 +46,23 @@ static void verify_end(struct recording *r)
         tell_notes(&r->callbacks, (const char *)r->notes.data + from);
 }
 
+/* Those of a short program would have seen little more than its beginning. */
+static void shadows_finish(struct recording *r)
+{
+    const struct spool *s = &r->spool.spool;
+    uint64_t begin = monotonic_ns();
+    while (monotonic_ns() - begin < r->options.engine.finish_ns &&
+           !__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE) &&
+           __atomic_load_n(&spool_header(s)->shadows_active, __ATOMIC_RELAXED)) {
+        uint32_t seen = __atomic_load_n(&spool_header(s)->bell, __ATOMIC_ACQUIRE);
+        record_spool_extend(&r->spool, 0);
+        record_shadows_poll(&r->shadows, s);
+        recording_hand_on(r);
+        recording_sleep(&r->spool, seen, POLL_NS);
+    }
+    record_shadows_end(s);
+}
+
 static void end(struct recording *r)
 {
     struct err e = {0};
@@ -62,7 +79,7 @@ static void end(struct recording *r)
         e.code = ERR_ATTACH; /* by which callers know */
         tell_warning(&r->callbacks, &e);
     }
-    record_shadows_end(&r->spool.spool);
+    shadows_finish(r);
     record_host_finish(&r->host);
     if (r->child.ended && recording_launches(r) && !__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE))
         r->processes = record_processes_cost(&r->spool.spool, &r->config, r->tsc_hz,

@@ -332,6 +332,16 @@ def threads_deaf():
     expect(shadows["threads"]["gave_up"]["timeout"] > 0, f"{shadows}")
 
 
+def finish():
+    """Shadows of a program that is over soon end with it, or, if they may, where it has ended."""
+    command, size = [target("shadow_steady"), "300"], "10G"
+    until(command, lambda shadows: shadows["ended"]["program-ended"], "--tool", "count", "--sample-size", size)
+    report = record(command, "--tool", "count", "--finish-shadows", f"{PATIENCE}s", size=size).report
+    shadows, whole = report["shadows"], 300 * 100000 * 4
+    expect(shadows["ended"]["exit"] == shadows["started"], f"other ends: {shadows['ended']}")
+    expect(shadows["instructions"] > whole / 4, f"{shadows['instructions']} instructions of {whole} and more")
+
+
 def complete():
     """Without system calls all that a shadow is asked for is what it does, and some blocks more at
     most."""
@@ -700,7 +710,7 @@ def options():
         expect(result.returncode != 0 and b"--log-input" in result.stderr,
                f"{wrong} was taken: {result.stderr}")
     for alone in (["--log-input"], ["--load", "1"], ["--sample-size", "1M"],
-                  ["--skip-shared-writes"], ["--threads", "all"],
+                  ["--skip-shared-writes"], ["--finish-shadows", "1s"], ["--threads", "all"],
                   ["--seed", "1"]):
         result = run([PENUMBRA, "record", *alone, "--", "true"])
         expect(result.returncode == 2 and b"shadow" in result.stderr, f"{alone} was taken")

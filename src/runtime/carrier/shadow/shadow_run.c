@@ -163,6 +163,13 @@ static bool program_lives_as(void)
            sys_call3_as(SYS_kill, shadow_self.pid, 0, 0) != -ESRCH;
 }
 
+/* The collector ends it, and its death does. */
+static bool finishes(void)
+{
+    return shadow_settings->flags & SHADOW_FINISHES &&
+           !__atomic_load_n(&shadow_self.seat->guard, __ATOMIC_RELAXED);
+}
+
 /* A shadow is never ahead of its program: one that has executed more than any processor does in the
  * CPU time that the program has had since the fork has gone another way. It waits, perhaps, for
  * what happens in the program alone. */
@@ -187,7 +194,8 @@ static bool is_too_large_as(void)
 
 void shadow_look_about_as(void)
 {
-    if (!program_lives_as())
+    bool lives = program_lives_as();
+    if (!lives && !finishes())
         shadow_end_as(END_PROGRAM);
     if (is_too_large_as())
         shadow_end_as(END_MEMORY);
@@ -195,7 +203,7 @@ void shadow_look_about_as(void)
         shadow_end_as(END_SCARCE);
     if (__atomic_load_n(&shadow_self.seat->dismissed, __ATOMIC_RELAXED))
         shadow_end_as(END_BUDGET);
-    if (shadow_self.seat->ripe && astray_as())
+    if (lives && shadow_self.seat->ripe && astray_as())
         shadow_end_as(END_COMPLETE);
 }
 
