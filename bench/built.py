@@ -1,5 +1,5 @@
-"""Programs that gcc-12 builds from Debian's sources in several ways, and what a run of each costs: for pgo.py,
-instrumented.py and checks.py.
+"""Programs that a compiler builds from Debian's sources in several ways, and what a run of each costs: for pgo.py,
+instrumented.py, checks.py and optimize.py.
 
 Copies of a round run at the same time on one core (pairs.py); a second plain copy is the null check."""
 import argparse
@@ -59,10 +59,12 @@ SUBJECTS = {
 
 
 class Bench:
-    def __init__(self, a, work):
+    def __init__(self, a, work, cc, inputs_each):
+        self.cc, self.inputs_each = cc, inputs_each
         self.penumbra = os.path.abspath(a.penumbra)
         self.hold = os.path.join(os.path.dirname(self.penumbra), "bench", "bench-hold")
         self.core, self.rounds, self.work = a.core, a.rounds, work
+        os.makedirs(work, exist_ok=True)
         self.recording = [self.penumbra, "record", "-q", "--carrier", "compiled"]
         self.script = os.path.join(work, "script.lua")
         with open(self.script, "w", encoding="utf-8") as file:
@@ -78,7 +80,8 @@ class Bench:
 
     def arguments(self, name):
         text = os.path.join(self.prepared("sqlite3"), "sqlite3.c")
-        return [w.format(input=text, script=self.script) for w in SUBJECTS[name].arguments]
+        words = [w.format(input=text, script=self.script) for w in SUBJECTS[name].arguments]
+        return words + [text] * (self.inputs_each - 1) if words[-1] == text else words
 
     def build(self, name, way, flags, counts=None):
         """Its binary. counts: the folder of a build whose counts it is to use."""
@@ -90,7 +93,7 @@ class Bench:
         for file in glob.glob(f"{counts}/**/*.gcda", recursive=True) if counts else ():
             shutil.copy(file, os.path.join(folder, os.path.relpath(file, counts)))
         inputs.run(["sh", "-c", SUBJECTS[name].build], f"{name} ({way})", cwd=folder,
-                   env=os.environ | {"CC": CC, "FLAGS": flags})
+                   env=os.environ | {"CC": self.cc, "FLAGS": flags})
         return binary
 
     def compare(self, name, copies):
@@ -105,7 +108,7 @@ class Bench:
             first = outcomes[next(iter(copies))]
             for copy, outcome in outcomes.items():
                 if pairs.harm(first, outcome, program):
-                    raise SystemExit(f"pgo.py: {name}, {copy}: {pairs.harm(first, outcome, program)}")
+                    raise SystemExit(f"{name}, {copy}: {pairs.harm(first, outcome, program)}")
                 ratios[copy].append(100 * (outcome.own_us / first.own_us - 1))
         return {copy: (statistics.median(r), min(r), max(r)) for copy, r in ratios.items()}
 
@@ -117,17 +120,19 @@ class Bench:
 
     def flags(self, options):
         """Of an instrumented build."""
-        return inputs.run([self.penumbra, "cflags", "--compiler", CC, *options], "flags").strip()
+        return inputs.run([self.penumbra, "cflags", "--compiler", self.cc, *options], "flags").strip()
 
 
 def table(head, rows, columns):
     print(f"\n| {head} | " + " | ".join(columns) + " |\n|---|" + "---|" * len(columns))
     for name, row in rows.items():
-        print(f"| {name} | " + " | ".join("{:+.1f} ({:+.1f} .. {:+.1f})".format(*row[c]) for c in columns) + " |")
+        cells = ["{:+.1f} ({:+.1f} .. {:+.1f})".format(*row[c]) if c in row else "-" for c in columns]
+        print(f"| {name} | {' | '.join(cells)} |")
 
 
-def measure_all(document, measure, timed=True):
-    """Measures the programs that the command line names: {name: measure(bench, name)}."""
+def measure_all(document, measure, timed=True, cc=CC, inputs_each=1):
+    """Measures the programs that the command line names: {name: measure(bench, name)}. inputs_each: how often a program
+    that reads a text reads it."""
     parser = argparse.ArgumentParser(description=document, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("penumbra")
     parser.add_argument("--only", default=",".join(SUBJECTS))
@@ -136,7 +141,7 @@ def measure_all(document, measure, timed=True):
     parser.add_argument("--folder")
     a = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-built-") as work:
-        bench = Bench(a, os.path.abspath(a.folder or work))
+        bench = Bench(a, os.path.abspath(a.folder or work), cc, inputs_each)
         measured = {name: measure(bench, name) for name in a.only.split(",")}
     if timed:
         print(f"CPU time, percent of the plain build's more; the median of {a.rounds} rounds, the least and the greatest.")
