@@ -10,8 +10,8 @@ round run at the same time on one core (bench/pairs.py); a second plain copy is 
 (docs/results/optimize.md), in Markdown.
 
   exact          penumbra record --exact --tool edges
-  shadows        penumbra record --carrier shadow --budget 1% --finish-shadows 1m --tool edges: as many runs as make five
-                 minutes, merged
+  shadows        penumbra record --carrier shadow --budget 1% --finish-shadows 1m --tool edges: 40 runs,
+                 merged
   instrumented   BOLT's -instrument; clang's -fprofile-generate
   samples        perf record -F 997, without branches: BOLT's -nl (clang reads no such profile)"""
 import os
@@ -25,7 +25,7 @@ CLANG = f"{LLVM}/clang"
 PLAIN = ("-O2 -g -fdebug-info-for-profiling -ffunction-sections -fuse-ld=lld -Wl,-q -Wl,--build-id "
          "-Wno-unused-command-line-argument")
 LAYOUT = ["-reorder-blocks=ext-tsp", "-reorder-functions=hfsort", "-split-functions"]
-SHADOWED_S = 300  # seconds of recording
+RUNS = 40  # that shadows are taken of
 SHADOWS = ["record", "-q", "--carrier", "shadow", "--budget", "1%", "--finish-shadows", "1m", "--tool", "edges"]
 EXACT = ["record", "-q", "--exact", "--tool", "edges"]
 PERF = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "997"]
@@ -59,10 +59,9 @@ class Training:
         if way == "exact":
             self.penumbra(*EXACT, "-o", out, "--", self.plain, *self.words)
             return out
-        before, parts = os.times(), []
-        while not parts or os.times().elapsed - before.elapsed < SHADOWED_S:
-            parts.append(self.path(f"{way}.{len(parts)}.pnb"))
-            self.penumbra(*SHADOWS, "-o", parts[-1], "--", self.plain, *self.words)
+        parts = [self.path(f"{way}.{i}.pnb") for i in range(RUNS)]
+        for part in parts:
+            self.penumbra(*SHADOWS, "-o", part, "--", self.plain, *self.words)
         self.penumbra("merge", "-o", out, *parts)
         return out
 

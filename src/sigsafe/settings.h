@@ -108,7 +108,7 @@ enum {
     SHADOW_SKIP_SHARED = 1,   /* an instruction that writes to shared memory is skipped */
     SHADOW_COLD = 2,          /* no shadow uses what another has translated */
     SHADOW_LOG_INPUT = 4,     /* what the program reads while shadows are active is kept for them */
-    SHADOW_FINISHES = 8,      /* it goes on after its program has ended, until the collector ends it */
+    SHADOW_FINISHES = 8,      /* after its program has ended, too, until the collector ends it */
     /* a shadow has all threads of the program, not only the interrupted one */
     SHADOW_THREADS = 16,
     SHADOW_GOES_ON = 32,      /* behind its `length`, until another one is wanted */
