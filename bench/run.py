@@ -24,6 +24,7 @@
     bench/run.py delivery [--rounds 3]         where each microsecond of a sample goes
     bench/run.py waste                         stores in vain and loads of what was loaded, in the suite
     bench/run.py productions                   what productions cost, and how near their profiles come
+    bench/run.py dise [--quick]                what productions cost in a modelled processor's decode stage
     bench/run.py diff [--rounds 24]            what penumbra diff calls a change where there is none, and where there is
     bench/run.py tables                        write docs/results/ from what was measured
     bench/run.py [all]                         all of these
@@ -49,6 +50,7 @@ import conflicts  # noqa: E402
 import delivery  # noqa: E402
 import depth  # noqa: E402
 import diff  # noqa: E402
+import dise  # noqa: E402
 import distortion  # noqa: E402
 import engine  # noqa: E402
 import inputs  # noqa: E402
@@ -138,7 +140,7 @@ def say(text):
 TABLES = [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run, values_tables.run,
           values_accuracy_tables.run, shadows_tables.run, engine.tables_run, bursts.tables_run,
           code_cache.tables_run, startup.tables_run, servers_tables.run, threads.tables_run, stated.tables_run, delivery.tables_run,
-          waste.tables_run, productions.tables_run, diff.tables_run]
+          waste.tables_run, productions.tables_run, dise.tables_run, diff.tables_run]
 COMMANDS = {
     "prepare": [prepare.run],
     "overhead": [overhead.run],
@@ -163,6 +165,7 @@ COMMANDS = {
     "delivery": [delivery.run],
     "waste": [waste.run],
     "productions": [productions.run],
+    "dise": [dise.run],
     "diff": [diff.run],
 }
 COMMANDS["all"] = [step for steps in COMMANDS.values() for step in steps] + TABLES

@@ -9,7 +9,6 @@
  * full buffer for streams is the consumer's, and no part of the sequence. */
 #include "model/dise_internal.h"
 
-#define KEPT_AT (UINT64_C(1) << 60)
 enum {
     OWN0 = DISE_OWN, OWN1, OWN2, OWN3, NOTHING = UOP_REGISTERS,
     GROUP_SHIFT = 32, ENTRY_SHIFT = 5, WORD = 8, COUNT_OFFSET = 16,
@@ -19,7 +18,7 @@ enum {
 
 static uint64_t kept_at(unsigned group)
 {
-    return KEPT_AT + ((uint64_t)group << GROUP_SHIFT);
+    return MEMORY_OWN + ((uint64_t)group << GROUP_SHIFT);
 }
 
 struct uop *dise_uop(struct uop_insn *to, unsigned class, unsigned result, unsigned source)
@@ -157,7 +156,7 @@ bool dise_handler_make(struct dise_memory *memory, const struct production_group
                        struct uop_insn *out, struct uop_executed *x)
 {
     out->count = 0;
-    x->pc = KEPT_AT + ((uint64_t)action->group << ENTRY_SHIFT);
+    x->pc = MEMORY_OWN + ((uint64_t)action->group << ENTRY_SHIFT);
     x->known[COMPUTED_ENTRY] = x->known[BUFFER_END] = true;
     value(out, OWN0, g->fields[0], action->operand, insn);
     if (g->fields[1] != FIELD_NOTHING)

@@ -204,6 +204,8 @@ static void grow_pages(struct pages *p)
 
 uint64_t memory_translate(struct model_memory *mem, uint64_t address)
 {
+    if (address >= MEMORY_OWN && address < 2 * MEMORY_OWN)
+        return address;
     struct pages *p = &mem->pages;
     uint64_t page = address >> PAGE_SHIFT, offset = address & ((1u << PAGE_SHIFT) - 1);
     struct page *recent = &p->recent[page % (sizeof p->recent / sizeof *p->recent)];

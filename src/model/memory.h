@@ -89,6 +89,9 @@ struct memory_answer memory_data(struct model_memory *mem, uint64_t pc, uint64_t
                                  uint64_t at, bool store);
 /* A line of code; done is `at` where it is in the cache. */
 struct memory_answer memory_code(struct model_memory *mem, uint64_t address, uint64_t at);
+/* Addresses from here on, as far as there are below it, are the processor's own, and as they are:
+ * no page of the program's is another because of them. */
+#define MEMORY_OWN (UINT64_C(1) << 60)
 /* The address with its page replaced. */
 uint64_t memory_translate(struct model_memory *mem, uint64_t address);
 
