@@ -77,19 +77,19 @@ class Runner:
         return json.loads(done.stdout)["overlap_90"] if done.returncode == 0 else None
 
 
-def measure(a, argv, text, quick):
+def measure(a, argv, text):
     with tempfile.TemporaryDirectory() as folder:
         runner = Runner(a.tools.penumbra, folder, argv, text)
         original = {p: runner.simulated(p, 100, burst, "original", by) for p, burst, by in PROFILES}
         hps = {p: {f"1/{f} {b}": runner.simulated(p, f, b, "hps", by) for f in FREQUENCIES
-                   for b in (BURSTS if not quick else (burst,))} for p, burst, by in PROFILES}
+                   for b in BURSTS} for p, _, by in PROFILES}
     return {"original": original, "hps": hps}
 
 
 def run(a, say):
     for name, argv, text in PROGRAMS:
         data = store.load("dise")
-        data[name] = {**store.when_and_what(a), **measure(a, argv, text, a.quick)}
+        data[name] = {**store.when_and_what(a), **measure(a, argv, text)}
         store.save("dise", data)
         for profile, burst, _ in PROFILES:
             row = data[name]["original"][profile]

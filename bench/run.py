@@ -24,7 +24,7 @@
     bench/run.py delivery [--rounds 3]         where each microsecond of a sample goes
     bench/run.py waste                         stores in vain and loads of what was loaded, in the suite
     bench/run.py productions                   what productions cost, and how near their profiles come
-    bench/run.py dise [--quick]                what productions cost in a modelled processor's decode stage
+    bench/run.py dise                          what productions cost in a modelled processor's decode stage
     bench/run.py diff [--rounds 24]            what penumbra diff calls a change where there is none, and where there is
     bench/run.py tables                        write docs/results/ from what was measured
     bench/run.py [all]                         all of these
