@@ -14,7 +14,7 @@
 
 enum {
     ACTIONS_MOST = TRIGGER_MEMORIES * PRODUCTION_ACTIONS,
-    WAIT_NS = 1000000, WAITS = 3000, NO_OPERAND = 0xff,
+    WAIT_NS = 1000000, WAITS = 3000, NO_OPERAND = 0xff, RECORDS_MOST = 1 << 20,
 };
 
 struct simulate_site {
@@ -40,13 +40,18 @@ static struct {
     bool any;
 } all;
 
+/* A copy: the program may write to the spool. */
 static const struct production_program *program_of(const struct penumbra_host *host)
 {
-    const struct production_settings_block *settings =
-        host->options.productions ? settings_productions_as(host->spool) : NULL;
-    if (!all.program && settings)
-        all.program = spool_at(host->spool, settings->program, sizeof *all.program);
-    return all.program;
+    if (all.program || !host->options.productions)
+        return all.program;
+    const struct production_settings_block *settings = settings_productions_as(host->spool);
+    const struct production_program *there =
+        settings ? spool_at(host->spool, settings->program, sizeof *there) : NULL;
+    struct production_program *copy = there ? malloc(sizeof *copy) : NULL;
+    if (copy)
+        memcpy(copy, there, sizeof *copy);
+    return all.program = copy;
 }
 
 /* ---- sites ---- */
@@ -123,8 +128,9 @@ static void find_store(const struct penumbra_host *host, struct simulate_dise *d
     spool_ref ref =
         counts ? __atomic_load_n(&counts->tables[TABLE_PRODUCTIONS], __ATOMIC_ACQUIRE) : 0;
     struct spool_productions *record = ref ? spool_at(s, ref, sizeof *record) : NULL;
-    while (record && !is_of(s, record, d->thread))
-        record = record->next ? spool_at(s, record->next, sizeof *record) : NULL;
+    for (unsigned n = 0; record && !is_of(s, record, d->thread); n++)
+        record = record->next && n < RECORDS_MOST ? spool_at(s, record->next, sizeof *record)
+                                                  : NULL;
     d->store = (struct production_store){.spool = s, .record = record};
     if (record && record->counts)
         d->store.counts = spool_at(s, record->counts, sizeof *d->store.counts);

@@ -246,6 +246,24 @@ static void what_does_not_fit_misses(void **state)
     assert_int_equal(b->sums.counts[DISE_COUNT_CT_MISSES], 0);
 }
 
+/* Masked patterns are not looked for; without masks all are. */
+static void masked_patterns_do_not_miss(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {"dise_pt_size=2", NULL};
+    for (unsigned mode = DISE_HPS; mode <= DISE_ORIGINAL; mode++) {
+        struct bench *b = begin("A: T.OPCLASS == load && overflow_1 => count(T.PC) T.INSN\n"
+                                "B: T.OPCLASS == store && overflow_1 => count(T.PC) T.INSN\n"
+                                "C: T.OPCLASS == move && overflow_1 => count(T.PC) T.INSN\n",
+                                1, 0, mode, sets);
+        for (unsigned i = 0; i < 300; i++)
+            step(b, named(b, (char[]){"ABC"[i % 3], '\0'}), 1);
+        end(b);
+        assert_int_equal(b->sums.counts[DISE_COUNT_PT_MISSES], mode == DISE_HPS ? 0 : 300 - 2);
+        assert_int_equal(b->sums.counts[DISE_COUNT_ACTIONS], 0);
+    }
+}
+
 /* A handler that counts one value is 11 instructions, T.INSN one more. */
 static void sequences_miss_by_their_instructions(void **state)
 {
@@ -281,6 +299,10 @@ static void what_has_no_room_is_refused(void **state)
     struct machine m = machine((const char *const[]){"dise_pt_size=3", NULL});
     compile(either, 1, 99, &p);
     assert_true(dise_check(&m, &p, DISE_HPS, NULL));
+    /* what denies an alternative is one entry */
+    m = machine((const char *const[]){"dise_pt_size=1", NULL});
+    compile("N: !(T.OPCLASS == load || T.OPCLASS == move) => null, inc_1", 1, 99, &p);
+    assert_true(dise_check(&m, &p, DISE_HPS, NULL));
     refused(either, DISE_HPS, "dise_pt_size=2", "test:E alone takes 3");
     refused(PAIRS, DISE_HPS, "dise_rt_size=16", "dise_rt_size");
     refused(PAIRS, DISE_HPS, "dise_counters=1", "dise_counters is 1");
@@ -314,6 +336,7 @@ int main(void)
         cmocka_unit_test(repeatable),
         cmocka_unit_test(what_fits_never_misses),
         cmocka_unit_test(what_does_not_fit_misses),
+        cmocka_unit_test(masked_patterns_do_not_miss),
         cmocka_unit_test(sequences_miss_by_their_instructions),
         cmocka_unit_test(what_has_no_room_is_refused),
         cmocka_unit_test(streams_are_appended),
