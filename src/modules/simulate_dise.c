@@ -1,5 +1,6 @@
 #include "modules/simulate_dise.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ struct simulate_dise {
 static struct {
     const struct production_program *program;
     struct dise_sums sums;
+    uint64_t unkept; /* actions of threads without a record */
     bool any;
 } all;
 
@@ -222,8 +224,10 @@ static void keep_count(struct simulate_dise *d, uint32_t group, struct hot_item 
 
 static void keep(struct simulate_dise *d, uint32_t group, struct hot_item item)
 {
-    if (!d->store.record)
+    if (!d->store.record) {
+        all.unkept++;
         return;
+    }
     d->store.record->done[group]++;
     if (all.program->groups[group].kind == GROUP_COUNT) {
         keep_count(d, group, item);
@@ -348,6 +352,10 @@ void simulate_dise_facts(struct penumbra_host *host)
         DISE_COUNTS(COUNT)
 #undef COUNT
     };
+    if (all.unkept)
+        fprintf(stderr,
+                "penumbra: there was no room for what productions found, %" PRIu64 " times\n",
+                all.unkept);
     if (!all.any)
         return;
     penumbra_fact(host, SIMULATED_DISE_ORIGINAL, host->options.dise_original);
