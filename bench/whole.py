@@ -22,6 +22,9 @@ import store
 import tables
 
 RATE, SECONDS, COMPILERS = 97, 60, 2
+# (perf's way to call chains, who walks penumbra's stacks: docs/whole-machine.md)
+PERIODS = (("fp", "kernel"), ("fp", "collector"), ("dwarf", "kernel"))
+STATISTICS = "/proc/sys/kernel/bpf_stats_enabled"
 KERNEL = re.compile(r"\[(kernel\.kallsyms|guest\.kernel\.kallsyms|[a-z0-9_]+)\]|\.ko\)?$")
 
 
@@ -56,9 +59,10 @@ class Load:
             t.join()
 
 
-def usage(command):
+def usage(command, walk):
     """Runs it: (user, system) seconds of it and all that it waited for."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as p:
+    env = dict(os.environ, PENUMBRA_WALK=walk)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env) as p:
         _, status, used = os.wait4(p.pid, 0)
         p.returncode = os.waitstatus_to_exitcode(status)
     if p.returncode:
@@ -70,11 +74,22 @@ def perf(mode, rate, file, *rest):
     return ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(rate), "--call-graph", mode, "-o", file, *rest]
 
 
-def together(commands):
+def program_used():
+    """What the program in the kernel has used so far: (samples, seconds)."""
+    said = subprocess.run(["bpftool", "-j", "prog", "show", "name", "machine_walk"], stdout=subprocess.PIPE, check=False).stdout
+    found = json.loads(said.strip() or "{}")
+    found = found[-1] if isinstance(found, list) and found else found or {}
+    return found.get("run_cnt", 0), found.get("run_time_ns", 0) / 1e9
+
+
+def together(commands, walk, seconds):
+    """Runs them at a time: what each used, and what the program in the kernel used until shortly before the end."""
     results = {}
-    threads = [threading.Thread(target=lambda n=n, c=c: results.update({n: usage(c)})) for n, c in commands.items()]
+    threads = [threading.Thread(target=lambda n=n, c=c: results.update({n: usage(c, walk)})) for n, c in commands.items()]
     for t in threads:
         t.start()
+    time.sleep(max(0, seconds - 1))
+    results["program"] = program_used()
     for t in threads:
         t.join()
     return results
@@ -114,6 +129,16 @@ def perf_read(file):
     return samples, user, rooted, +leaves, ""
 
 
+def walks_read(notes, walk, program):
+    """One row on the kernel's own walks."""
+    said = re.search(r"the kernel walked (\d+) stacks itself, ([0-9.]+) frames each.*half of them took ([0-9.]+) us or less"
+                     r"(?:, those of 30 frames ([0-9.]+) us)?", notes)
+    others = re.search(r"the collector walked the others: (.*)", notes)
+    samples, seconds = program
+    each = f"{1e6 * seconds / samples:.2f}" if samples else ""
+    return [walk, *(said.groups("") if said else ("0", "", "", "")), each, others[1] if others else ""]
+
+
 def penumbra_read(tool, file):
     report = json.loads(subprocess.run([tool, "report", "--json", file], stdout=subprocess.PIPE, check=True).stdout)
     folded = subprocess.run([tool, "export", "-f", "folded", file], stdout=subprocess.PIPE, check=True, text=True).stdout
@@ -133,8 +158,9 @@ def penumbra_read(tool, file):
         if name in LOAD and frames[0] not in names:
             user += int(samples)
             rooted += int(samples) * any(map(is_root, frames))
-    walking = re.search(r"the collector used ([0-9.]+) s", "\n".join(report["notes"]))
-    return report["samples"], user, rooted, +leaves, f"{float(walking[1]):.2f}"
+    notes = "\n".join(report["notes"])
+    walking = re.search(r"the collector used ([0-9.]+) s", notes)
+    return report["samples"], user, rooted, +leaves, f"{float(walking[1]):.2f}", notes
 
 
 def distance(p, q):
@@ -154,17 +180,17 @@ def chance(p, q, rounds=50):
 
 # ---- the page ----
 
-def one_period(tool, mode, seconds, folder):
+def one_period(tool, mode, walk, seconds, folder):
     files = {"perf": os.path.join(folder, f"perf-{mode}"), "penumbra": os.path.join(folder, f"beside-{mode}.pnb")}
     used = together({
         "perf": perf(mode, RATE, files["perf"], "-a", "--", "sleep", str(seconds)),
         "penumbra": [tool, "record", "-q", "-F", str(RATE), "-a", "--duration", str(seconds), "-o", files["penumbra"]],
-    })
+    }, walk, seconds)
     return files, used
 
 
 def row(name, read, used, file, seconds):
-    samples, user, rooted, _, walking = read
+    samples, user, rooted, _, walking = read[:5]
     machine_s = seconds * os.cpu_count()
     return [name, f"{samples}", f"{100 * rooted / max(1, user):.2f}", f"{used[0]:.2f}", f"{used[1]:.2f}",
             walking, f"{100 * sum(used) / machine_s:.2f}", f"{os.path.getsize(file) / 1000:.0f}"]
@@ -172,25 +198,39 @@ def row(name, read, used, file, seconds):
 
 def measure(build, seconds):
     tool = os.path.join(build, "penumbra")
-    rows, notes = [], []
+    rows, notes, walks = [], [], []
     with tempfile.TemporaryDirectory() as folder:
         load = Load(build)
         try:
             time.sleep(2)
-            for mode in ("fp", "dwarf"):
-                files, used = one_period(tool, mode, seconds, folder)
+            for mode, walk in PERIODS:
+                files, used = one_period(tool, mode, walk, seconds, folder)
                 theirs, ours = perf_read(files["perf"]), penumbra_read(tool, files["penumbra"])
                 rows.append(row(f"perf {mode}", theirs, used["perf"], files["perf"], seconds))
-                rows.append(row("**penumbra**", ours, used["penumbra"], files["penumbra"], seconds))
-                notes.append((f"perf {mode}", distance(theirs[3], ours[3]), chance(theirs[3], ours[3]), sum(ours[3].values())))
+                rows.append(row(f"**penumbra**, {walk} walks", ours, used["penumbra"], files["penumbra"], seconds))
+                walks.append(walks_read(ours[5], f"perf {mode}", used["program"]))
+                notes.append((f"perf {mode}, {walk} walks", distance(theirs[3], ours[3]), chance(theirs[3], ours[3]), sum(ours[3].values())))
         finally:
             load.end()
-    return rows, notes, load.files
+    return rows, notes, walks, load.files
+
+
+def statistics(on):
+    """Whether the kernel counts what programs use; as it was before."""
+    with open(STATISTICS, "r+", encoding="ascii") as file:
+        before = file.read()
+        file.seek(0)
+        file.write(on)
+    return before
 
 
 def main():
     build, seconds = os.path.abspath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else SECONDS
-    rows, notes, files = measure(build, seconds)
+    before = statistics("1")
+    try:
+        rows, notes, walks, files = measure(build, seconds)
+    finally:
+        statistics(before)
     entry = {"date": time.strftime("%Y-%m-%d"), "revision": store.head()}
     text = tables.head_lines("The whole machine", [f"bench/whole.py BUILD {seconds}"], [entry])
     text += f"""
@@ -202,6 +242,13 @@ seconds; of penumbra that includes walking stacks (*walking*) and, at the end, r
 
 """
     text += tables.table(["profiler", "samples", "complete", "user", "system", "walking", "machine", "file kB"], rows)
+    text += """
+**Walks in the kernel** ([whole-machine.md](../whole-machine.md)). *Walk*, *30 frames*: half of all walks, and of those of
+28 to 32 frames, took no longer, in us. *Program*: the mean of all that the program does at a sample, its output included,
+in us, by the kernel's statistics.
+
+"""
+    text += tables.table(["penumbra beside", "walked", "frames", "walk", "30 frames", "program", "walked by the collector"], walks)
     text += "\n**Kernel functions**, self time: the sum of the differences of shares, in points (0 to 200).\n\n"
     text += tables.table(["penumbra beside", "distance", "by chance at most", "kernel samples"],
                          [[n, f"{d:.1f}", f"{c:.1f}", f"{k}"] for n, d, c, k in notes])

@@ -233,7 +233,7 @@ static void test_tables(void **state)
     bpf_tables_forget(&t);
     for (unsigned i = 0; i < STEPS; i++) {
         struct machine_image *one = &images[7], *image = &images[rand() % IMAGES];
-        bpf_tables_time(&t, i * UINT64_C(1000000000));
+        bpf_tables_time(&t, (uint64_t)i << BPF_EPOCH_SHIFT);
         assert_true(i == 0 || one->walk_table);
         if (one->walk_table || bpf_tables_add(&t, one))
             tables[one->walk_table].used = control.epoch;

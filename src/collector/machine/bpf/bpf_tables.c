@@ -21,7 +21,7 @@ static void write_end(uint32_t *sequence)
 
 void bpf_tables_time(struct bpf_tables *t, uint64_t ns)
 {
-    __atomic_store_n(&t->control->epoch, (uint32_t)(ns / 1000000000), __ATOMIC_RELAXED);
+    __atomic_store_n(&t->control->epoch, (uint32_t)(ns >> BPF_EPOCH_SHIFT), __ATOMIC_RELAXED);
 }
 
 /* The tables are other ones than processes refer to. */

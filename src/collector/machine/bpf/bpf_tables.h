@@ -28,7 +28,8 @@ struct bpf_tables {
 
 /* The tables are empty. */
 void bpf_tables_forget(struct bpf_tables *t);
-/* Walks mark what they need with the time, in seconds. */
+/* Walks mark what they need with the time, in units of 2^34 ns (17 s). */
+enum { BPF_EPOCH_SHIFT = 34 };
 void bpf_tables_time(struct bpf_tables *t, uint64_t ns);
 /* The image's table, put where the program finds it. False: there is none, or no room. */
 bool bpf_tables_add(struct bpf_tables *t, struct machine_image *image);

@@ -208,7 +208,7 @@ void machine_bpf_notes(const struct machine_bpf *b, struct buf *notes)
         [WALK_NO_PROCESS] = "of processes not known yet",
         [WALK_NO_MAP] = "through generated code",
         [WALK_NO_TABLE] = "without a table yet",
-        [WALK_RULE] = "through a frame that takes more registers",
+        [WALK_RULE] = "through a frame without a simple rule",
         [WALK_MEMORY] = "through memory that is not there",
         [WALK_DEEP] = "too deep",
         [WALK_MODE] = "of 32-bit programs",

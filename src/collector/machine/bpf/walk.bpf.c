@@ -34,6 +34,8 @@ struct mm_struct {
 struct task_struct {
     unsigned int flags;
     struct mm_struct *mm;
+    struct task_struct *group_leader;
+    uint64_t start_boottime;
     uint64_t self_exec_id;
 } __attribute__((preserve_access_index));
 
@@ -83,9 +85,19 @@ struct {
     __type(value, uint32_t);
 } events SEC(".maps");
 
+/* The rule of a return address: table and link-time address. */
+struct known {
+    uint64_t key;
+    uint32_t rule;
+    uint32_t version; /* of all tables, and of the time: so that all that are needed are marked */
+};
+
+enum { KNOWN_BITS = 10, KNOWN_SHIFT = 48 };
+
 struct scratch {
     uint32_t aligns; /* 8 bytes: the record's addresses */
     struct walk_record record;
+    struct known known[1 << KNOWN_BITS];
 };
 
 struct {
@@ -99,9 +111,10 @@ struct {
 
 struct walk {
     const struct walk_process *process;
-    struct walk_record *record;
+    struct scratch *scratch;
+    uint32_t slot; /* the process's */
     uint64_t ip, sp, bp;
-    uint32_t epoch;
+    uint32_t epoch, version;
     uint32_t count;
     uint32_t map; /* that the last address was in */
     uint32_t reason;
@@ -120,8 +133,24 @@ static __always_inline uint32_t bucket(const struct walk_table *t, uint32_t numb
     return (uint32_t)(number & 1 ? pair >> 32 : pair);
 }
 
-/* unwind_table_find_as, of a table in the pool. The row: its address in the lower half. */
-static __always_inline uint64_t row_find(const struct walk_table *t, uint64_t offset, uint32_t *at)
+/* The last word from low to high whose lower half is not above offset. A function that is not
+ * static is verified once, and not wherever it is called. */
+__attribute__((noinline)) uint32_t row_search(uint32_t low, uint32_t high, uint32_t offset)
+{
+    for (int i = 0; i < WALK_SEARCH; i++) {
+        if (low >= high)
+            break;
+        uint32_t middle = high - (high - low) / 2;
+        if ((uint32_t)word(middle) <= offset)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* unwind_table_find_as, of a table in the pool. */
+static __always_inline uint32_t row_find(const struct walk_table *t, uint64_t offset)
 {
     uint32_t number = (uint32_t)(offset >> UNWIND_BUCKET_SHIFT);
     uint32_t low = bucket(t, number), high = bucket(t, number + 1), last = t->rows - 1;
@@ -129,17 +158,7 @@ static __always_inline uint64_t row_find(const struct walk_table *t, uint64_t of
         low = last;
     if (high > last)
         high = last;
-    for (int i = 0; i < WALK_SEARCH; i++) {
-        if (low >= high)
-            break;
-        uint32_t middle = high - (high - low) / 2;
-        if ((uint32_t)word(t->row_at + middle) <= offset)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    *at = low;
-    return word(t->row_at + low);
+    return row_search(t->row_at + low, t->row_at + high, (uint32_t)offset) - t->row_at;
 }
 
 static __always_inline bool has_frames(uint32_t rule)
@@ -164,22 +183,29 @@ static __always_inline const struct walk_map *map_at(const struct walk_process *
     return &p->map[i & (WALK_MAPS - 1)];
 }
 
+/* The first map of a process that ends above an address; its count, if none does. */
+__attribute__((noinline)) uint32_t map_search(uint32_t slot, uint64_t pc)
+{
+    const struct walk_process *p = bpf_map_lookup_elem(&processes, &slot);
+    uint32_t low = 0, high = p ? p->count : 0;
+    for (int i = 0; p && i < WALK_SEARCH; i++) {
+        if (low >= high)
+            break;
+        uint32_t middle = (low + high) / 2;
+        if (map_at(p, middle)->hi <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static __always_inline const struct walk_map *map_find(struct walk *w, uint64_t pc)
 {
     const struct walk_map *m = map_at(w->process, w->map);
     if (pc - m->lo < m->hi - m->lo)
         return m;
-    uint32_t low = 0, high = w->process->count;
-    for (int i = 0; i < WALK_SEARCH; i++) {
-        if (low >= high)
-            break;
-        uint32_t middle = (low + high) / 2;
-        if (map_at(w->process, middle)->hi <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    w->map = low;
+    uint32_t low = w->map = map_search(w->slot, pc);
     m = map_at(w->process, low);
     return low < w->process->count && pc - m->lo < m->hi - m->lo ? m : NULL;
 }
@@ -207,7 +233,21 @@ static __always_inline long signal_step(struct walk *w)
     return 0;
 }
 
-/* The rule at an address; RULE_NONE, and why. */
+/* The rule at an address of an image; 0: none, or not for us. */
+static __always_inline uint32_t table_rule(const struct walk *w, struct walk_table *t,
+                                           uint64_t vaddr)
+{
+    uint64_t offset = vaddr - t->text_lo;
+    if (offset >> UNWIND_BUCKET_SHIFT >= t->buckets)
+        return 0;
+    if (t->used != w->epoch)
+        t->used = w->epoch;
+    uint32_t at = row_find(t, offset), rule = (uint32_t)(word(t->row_at + at) >> 32);
+    return !w->exact && ends_there(t, offset, at) ? 0 : rule;
+}
+
+/* The rule at an address; RULE_NONE, and why. Those of return addresses are remembered: a table is
+ * some reads of memory away that nothing else uses. */
 static __always_inline uint32_t rule_find(struct walk *w, uint64_t pc)
 {
     const struct walk_map *m = map_find(w, pc);
@@ -215,21 +255,22 @@ static __always_inline uint32_t rule_find(struct walk *w, uint64_t pc)
         w->reason = WALK_NO_MAP;
         return 0;
     }
-    uint32_t number = m->table, at;
+    uint32_t number = m->table;
+    uint64_t key = (pc - m->bias) | (uint64_t)number << KNOWN_SHIFT;
+    uint32_t slot = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - KNOWN_BITS));
+    struct known *k = &w->scratch->known[slot & ((1 << KNOWN_BITS) - 1)];
+    w->reason = WALK_RULE;
+    if (!w->exact && k->key == key && k->version == w->version)
+        return k->rule;
     struct walk_table *t = bpf_map_lookup_elem(&tables, &number);
-    uint64_t offset = pc - m->bias;
     if (!t || !number || !t->rows) {
         w->reason = WALK_NO_TABLE;
         return 0;
     }
-    w->reason = WALK_RULE;
-    offset -= t->text_lo;
-    if (offset >> UNWIND_BUCKET_SHIFT >= t->buckets)
-        return 0;
-    if (t->used != w->epoch)
-        t->used = w->epoch;
-    uint32_t rule = (uint32_t)(row_find(t, offset, &at) >> 32);
-    return !w->exact && ends_there(t, offset, at) ? 0 : rule;
+    uint32_t rule = table_rule(w, t, pc - m->bias);
+    if (!w->exact)
+        *k = (struct known){key, rule, w->version};
+    return rule;
 }
 
 /* To the caller, whose frame is above cfa. */
@@ -255,7 +296,7 @@ static long walk_frame(uint32_t i, void *context)
     uint64_t pc = w->exact ? w->ip : w->ip - 1;
     if (w->count >= WALK_FRAMES)
         return ends(w, WALK_DEEP);
-    w->record->address[w->count & (WALK_FRAMES - 1)] = pc;
+    w->scratch->record.address[w->count & (WALK_FRAMES - 1)] = pc;
     w->count++;
     uint32_t rule = rule_find(w, pc), slot = rule_slot(rule);
     uint64_t offset = 8 * (uint64_t)rule_offset(rule);
@@ -277,10 +318,9 @@ static long walk_frame(uint32_t i, void *context)
  * same. */
 static __always_inline uint64_t identity_of(const struct task_struct *task)
 {
-    const struct mm_struct *mm = BPF_CORE_READ(task, mm); /* read, so that it is a number */
-    uint64_t id = (uint64_t)mm * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t id = task->group_leader->start_boottime * UINT64_C(0x9e3779b97f4a7c15);
     id = (id ^ id >> 32 ^ task->self_exec_id) * UINT64_C(0xff51afd7ed558ccd);
-    return (id ^ id >> 32 ^ BPF_CORE_READ(mm, exec_vm)) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return (id ^ id >> 32 ^ task->mm->exec_vm) * UINT64_C(0xc4ceb9fe1a85ec53);
 }
 
 /* The registers with which the thread goes on in user mode: where it entered the kernel, by this
@@ -312,9 +352,11 @@ static __always_inline enum walk_reason walk(struct walk *w, uint64_t identity, 
     if (p->pid != pid || p->identity != identity)
         return WALK_NO_PROCESS;
     w->process = p;
+    w->slot = slot;
     w->epoch = c->epoch;
+    w->version = all << 16 ^ c->epoch;
     w->reason = WALK_DEEP;
-    w->record->at = p->time;
+    w->scratch->record.at = p->time;
     bpf_loop(WALK_FRAMES + 1, walk_frame, w, 0);
     if (sequence_of(&c->sequence) != all || sequence_of(&p->sequence) != own)
         return WALK_CHANGED;
@@ -331,7 +373,7 @@ static __always_inline long record_write(struct bpf_perf_event_data *ctx, struct
 }
 
 static __always_inline int sample_write(struct bpf_perf_event_data *ctx, struct walk_record *r,
-                                        uint32_t user, uint64_t begun)
+                                        uint32_t user)
 {
     user &= 2 * WALK_FRAMES - 1;
     if (user > WALK_FRAMES)
@@ -342,7 +384,6 @@ static __always_inline int sample_write(struct bpf_perf_event_data *ctx, struct 
         return 1;
     r->user = (uint16_t)user;
     r->kernel = (uint16_t)kernel;
-    r->ns = (uint32_t)(bpf_ktime_get_ns() - begun);
     record_write(ctx, r, user + kernel); /* what finds no room is counted by perf */
     return 0;
 }
@@ -356,24 +397,25 @@ int machine_walk(struct bpf_perf_event_data *ctx)
     struct task_struct *task = bpf_get_current_task_btf();
     if (!s)
         return 1;
-    struct walk w = {.record = &s->record, .exact = true};
+    struct walk w = {.scratch = s, .exact = true};
     s->record.magic = WALK_MAGIC;
     s->record.reason = WALK_DONE;
     s->record.user = s->record.kernel = 0;
+    s->record.ns = 0;
     if (task->flags & KERNEL_THREAD) {
         s->record.at = UINT64_MAX;
-        return sample_write(ctx, &s->record, 0, begun);
+        return sample_write(ctx, &s->record, 0);
     }
     s->record.identity = identity_of(task);
     int32_t pid = (int32_t)(bpf_get_current_pid_tgid() >> 32);
     enum walk_reason reason = WALK_MODE;
     if (registers_read(task, &w))
         reason = walk(&w, s->record.identity, pid);
+    s->record.ns = (uint32_t)(bpf_ktime_get_ns() - begun);
     if (reason == WALK_DONE)
-        return sample_write(ctx, &s->record, w.count, begun);
+        return sample_write(ctx, &s->record, w.count);
     s->record.reason = reason;
     s->record.at = w.count ? s->record.address[(w.count - 1) & (WALK_FRAMES - 1)] : 0;
-    s->record.ns = (uint32_t)(bpf_ktime_get_ns() - begun);
     record_write(ctx, &s->record, 0);
     return 1;
 }
