@@ -243,7 +243,7 @@ static void free_ended(struct penumbra_host *host)
 static bool core_make(struct penumbra_host *host, struct core *c)
 {
     if (host->options.productions)
-        c->dise = simulate_dise_new(host, c->thread);
+        c->dise = simulate_dise_new(host);
     else
         c->model = model_core_new(host->options.machine);
     return c->dise || c->model;

@@ -30,7 +30,6 @@ struct simulate_site {
 struct simulate_dise {
     struct dise *dise;
     struct host_process *process; /* whose state it has */
-    int32_t thread;
     struct production_store store; /* without a record: nothing is kept */
     uint32_t breaks; /* groups whose streams do not go on */
 };
@@ -114,14 +113,7 @@ struct simulate_site *simulate_site_new(struct penumbra_host *host, const struct
 
 /* ---- threads ---- */
 
-static bool is_of(const struct spool *s, const struct spool_productions *record, int32_t thread)
-{
-    const struct spool_window *window =
-        record->window ? spool_at(s, record->window, sizeof *window) : NULL;
-    return window ? window->tid == thread : record->tid == thread;
-}
-
-/* The thread's record in the process that it is part of now. */
+/* The record of the thread whose ring the sequence comes from. */
 static void find_store(const struct penumbra_host *host, struct simulate_dise *d)
 {
     const struct spool *s = host->spool;
@@ -130,7 +122,7 @@ static void find_store(const struct penumbra_host *host, struct simulate_dise *d
     spool_ref ref =
         counts ? __atomic_load_n(&counts->tables[TABLE_PRODUCTIONS], __ATOMIC_ACQUIRE) : 0;
     struct spool_productions *record = ref ? spool_at(s, ref, sizeof *record) : NULL;
-    for (unsigned n = 0; record && !is_of(s, record, d->thread); n++)
+    for (unsigned n = 0; record && record->window != host->ring->window; n++)
         record = record->next && n < RECORDS_MOST ? spool_at(s, record->next, sizeof *record)
                                                   : NULL;
     d->store = (struct production_store){.spool = s, .record = record};
@@ -147,13 +139,12 @@ static void enter(const struct penumbra_host *host, struct simulate_dise *d,
     find_store(host, d);
 }
 
-struct simulate_dise *simulate_dise_new(struct penumbra_host *host, int32_t thread)
+struct simulate_dise *simulate_dise_new(struct penumbra_host *host)
 {
     const struct production_program *p = program_of(host);
     struct simulate_dise *d = p ? calloc(1, sizeof *d) : NULL;
     if (!d)
         return NULL;
-    d->thread = thread;
     d->dise = dise_new(host->options.machine, p,
                        host->options.dise_original ? DISE_ORIGINAL : DISE_HPS);
     if (!d->dise) {

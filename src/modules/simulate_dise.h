@@ -22,9 +22,9 @@ struct simulate_dise;
 struct simulate_site *simulate_site_new(struct penumbra_host *host,
                                         const struct penumbra_tuple *t);
 
-/* The engine of a thread of the current process; NULL: the recording has no productions, or there
+/* The engine of the thread that the current sequence is of; NULL: the recording has no productions, or there
  * is no memory. */
-struct simulate_dise *simulate_dise_new(struct penumbra_host *host, int32_t thread);
+struct simulate_dise *simulate_dise_new(struct penumbra_host *host);
 void simulate_dise_free(struct simulate_dise *d);
 
 /* Of one execution. */

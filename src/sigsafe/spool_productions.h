@@ -62,7 +62,7 @@ struct spool_productions {
     uint32_t counts; /* atomic spool_ref of a struct spool_production_counts */
     uint32_t counts_used;
     uint32_t stream_count;
-    spool_ref window;     /* the thread's struct spool_window, which knows its tid in the end */
+    spool_ref window;     /* the thread's struct spool_window: its ring of tuples has the same */
     uint64_t overflows[PRODUCTION_COUNTERS];   /* times that the flag was set */
     uint64_t done[PRODUCTION_GROUPS];          /* actions of each group */
     uint64_t lost[PRODUCTION_GROUPS];          /* of these: there was no room */

@@ -196,6 +196,7 @@ struct tuple_ring {
     spool_ref data;     /* page-aligned */
     uint32_t size;      /* bytes: a power of two */
     uint64_t counts;    /* private to the producer: which process's it is */
+    spool_ref window;   /* the producer's struct spool_window, which is another thread's later */
     /* Written by the producer. */
     _Alignas(64) uint64_t head; /* atomic; bytes ever published */
     uint64_t sequences, tuples; /* published */

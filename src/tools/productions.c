@@ -284,8 +284,6 @@ static bool store_begin_as(struct sampler *s, struct engine_thread *t, struct sp
         if (!hook_wait_as(t))
             return false;
     hook_waited(t);
-    s->store.record->window =
-        t->window.record ? spool_ref_of(hook_spool(t), t->window.record) : 0;
     s->store.record->stack = productions.stack;
     s->store.record->heap = productions.heap;
     s->store.record->maps = productions.maps;
@@ -306,6 +304,8 @@ static bool thread_begin_as(struct engine_thread *t)
     s->common = hook_common(t, TOOL_PRODUCTIONS);
     if ((!s->store.record || s->counts != counts) && !store_begin_as(s, t, counts))
         return false;
+    s->store.record->window =
+        t->window.record ? spool_ref_of(hook_spool(t), t->window.record) : 0;
     s->breaks = UINT32_MAX;
     production_begin(&s->state, productions.program);
     if (productions.program->by_model)

@@ -145,6 +145,7 @@ bool values_thread_begin_as(struct engine_thread *t)
         return true;
     }
     ring->counts = (uint64_t)(uintptr_t)counts;
+    ring->window = t->window.record ? spool_ref_of(s, t->window.record) : 0;
     ring->cursor.at = ring->cursor.open = ring->cursor.skip = 0;
     ring->cursor.called = ring->cursor.continues = 0;
     ring->cursor.total = hook_is_burst(t) ? 0 : UINT64_MAX;

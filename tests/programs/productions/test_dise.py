@@ -87,7 +87,7 @@ class Simulated:
 def counters():
     """They overflow at exactly the event that was asked for, in each thread."""
     file = production("sampled.dise", SAMPLED.replace("WHERE", HERE))
-    for rounds, burst, sparsity, threads in ((500, 1, 99, 1), (300, 10, 90, 2), (100, 7, 1, 1),
+    for rounds, burst, sparsity, threads in ((500, 1, 99, 1), (300, 10, 90, 8), (100, 7, 1, 1),
                                              (60, 1, 0, 1), (37, 1000, 1000, 1)):
         found = Simulated([file], [KNOWN, str(rounds), str(threads)], frequency(burst, sparsity))
         agrees(found, rounds, burst, sparsity, threads)
@@ -105,6 +105,10 @@ def parts():
         expect(of.setdefault(mode, found["dise"]) == found["dise"], f"{of[mode]}, {found['dise']}")
         expect(found["dise"]["cycles"]["none"] == plain["cycles"], f"{found['dise']}, {plain}")
         expect(found["dise"]["cycles"]["tables"] == found["cycles"], f"{found['dise']}")
+    with tempfile.TemporaryDirectory() as folder:
+        out = run([PENUMBRA, "simulate", "-m", "zen4", *given(["hot-call-pairs"]), "-o",
+                   os.path.join(folder, "p.pnb"), "--", "true"]).stdout.decode()
+    expect("productions (DISE, hps): " in out and "CallPair_handler" in out, out)
     hps, original = of["hps"]["cycles"], of["original"]["cycles"]
     expect(hps["none"] < hps["sampling"] == hps["basic"] == hps["checks"] == hps["tables"], hps)
     expect(original["sampling"] == hps["sampling"] < original["basic"] < original["checks"] ==
