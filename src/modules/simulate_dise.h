@@ -22,8 +22,8 @@ struct simulate_dise;
 struct simulate_site *simulate_site_new(struct penumbra_host *host,
                                         const struct penumbra_tuple *t);
 
-/* The engine of the thread that the current sequence is of; NULL: the recording has no productions, or there
- * is no memory. */
+/* The engine of the thread that the current sequence is of; NULL: the recording has no productions,
+ * or there is no memory. */
 struct simulate_dise *simulate_dise_new(struct penumbra_host *host);
 void simulate_dise_free(struct simulate_dise *d);
 
