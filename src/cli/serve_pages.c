@@ -12,7 +12,10 @@
 enum { HTTP_WRONG = 400, HTTP_NOT_FOUND = 404, HTTP_FAILED = 500, HTTP_LATER = 503 };
 enum { SIDES = 2, SERVICES_SHOWN = 500, MS_NS = 1000000, NEIGHBOURS = 3 };
 #define DAY_NS (INT64_C(86400) * 1000000000)
-#define PAGE_MIN 0.01 /* percent: as of report --html */
+/* Percent: below it a page has no frames. That of a report is report --html's; a row of a
+ * difference takes 20 times as much. */
+#define REPORT_MIN 0.01
+#define DIFF_MIN 0.05
 
 /* ---- what is asked for ---- */
 
@@ -124,7 +127,7 @@ static bool report_put(struct buf *out, const struct wanted *w, bool of_page, st
 {
     const struct report_json_options options = {
         .tree = of_page ? JSON_TREE_OF_PAGE : JSON_TREE_NESTED,
-        .min = of_page ? PAGE_MIN : 0,
+        .min = of_page ? REPORT_MIN : 0,
         .depth = UINT32_MAX,
     };
     struct side s;
@@ -142,7 +145,7 @@ static bool diff_put(struct buf *out, const struct wanted *w, bool of_page, stru
               side_open(&sides[1], w->store, &w->sides[1], false, e);
     const struct diff_run runs[] = {{sides[0].view, DIFF_BEFORE}, {sides[1].view, DIFF_AFTER}};
     struct diff *d = ok ? diff_build(runs, SIDES, DIFF_BY_TOTAL, true, e) : NULL;
-    ok = d && diff_json(out, d, names, of_page ? PAGE_MIN / 100 : 0, e);
+    ok = d && diff_json(out, d, names, of_page ? DIFF_MIN / 100 : 0, e);
     diff_free(d);
     for (unsigned i = 0; i < SIDES; i++)
         side_close(&sides[i]);
