@@ -198,6 +198,12 @@ static void filters(void **state)
     assert_int_equal(weight(s, &q), 12);
     q.to_ns = MIDNIGHT + HOUR;
     assert_int_equal(weight(s, &q), 0);
+    /* A slot is where its middle is: ranges side by side have it once. */
+    q.to_ns = MIDNIGHT + HOUR + 30 * S;
+    assert_int_equal(weight(s, &q), 0);
+    q.from_ns = q.to_ns;
+    q.to_ns++;
+    assert_int_equal(weight(s, &q), 12);
     q = all;
     q.host = "another";
     assert_int_equal(weight(s, &q), 0);
@@ -224,6 +230,81 @@ static void folds(void **state)
     assert_int_equal(p->threads[0].nodes[3].self, 14);
     assert_int_equal(p->threads[0].nodes[3].offset, INTERVAL_WORK);
     profile_free(p);
+    /* Between the last address of main and the first one of work it may be in either. */
+    other.leaf = 0x1900;
+    put(s, &other, 1, MIDNIGHT + 120 * S);
+    p = get(s, &q, &range);
+    assert_int_equal(p->threads[0].node_count, 5);
+    assert_int_equal(p->threads[0].nodes[3].offset, 0x1900);
+    assert_null(profile_names_find(p->names, p->threads[0].nodes[3].image, 0x1900));
+    profile_free(p);
+    store_close(s);
+}
+
+/* Many images with a function at one address, which each calls by another name. */
+static void many_names(void **state)
+{
+    (void)state;
+    enum { IMAGES = 100, LEAF = 0x3010, START = 0x3000, TEXT = 32 };
+    static char paths[IMAGES][TEXT];
+    static struct interval_program programs[IMAGES];
+    struct err e = {0};
+    struct store *s = make_it();
+    struct store_range range;
+    for (uint32_t i = 0; i < IMAGES; i++) {
+        snprintf(paths[i], TEXT, "/bin/%u", i);
+        programs[i] = (struct interval_program){"many", paths[i] + 5, paths[i], LEAF, 1};
+    }
+    struct profile *p = interval_make(programs, IMAGES);
+    for (uint32_t i = 0; i < IMAGES; i++) {
+        const struct profile_name name = {
+            .function = profile_names_string(p->names, paths[i] + 5), .start = START};
+        profile_names_place(p->names, i, LEAF, profile_names_add(p->names, &name));
+    }
+    const struct store_slot slot = {.begin_ns = MIDNIGHT, .end_ns = MIDNIGHT + 60 * S,
+                                    .period_ns = PERIOD, .cpus = 2};
+    assert_true(store_put(s, p, &slot, &e));
+    profile_free(p);
+    struct store_query q = all;
+    q.fold = true;
+    p = get(s, &q, &range);
+    assert_int_equal(p->thread_count, IMAGES);
+    for (uint32_t i = 0; i < IMAGES; i++) {
+        const struct profile_node *n = &p->threads[i].nodes[3];
+        const struct profile_named_place *place = profile_names_find(p->names, n->image, START);
+        assert_int_equal(n->offset, START);
+        assert_non_null(place);
+        assert_string_equal(p->names->strings[p->names->names[place->name].function],
+                            p->images[n->image].path + 5);
+    }
+    profile_free(p);
+    store_close(s);
+}
+
+/* Generated code without a name is one node, wherever it was. */
+static void generated(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct store *s = make_it();
+    struct store_range range;
+    for (int64_t i = 0; i < 2; i++) {
+        struct profile *p = interval_make(&web, 1);
+        struct profile_node *leaf = &p->threads[0].nodes[3];
+        leaf->image = PROFILE_IMAGE_NONE;
+        leaf->offset = 0x7f0000001000 + (uint64_t)i * 0x1000;
+        const struct store_slot slot = {.begin_ns = MIDNIGHT + i * 60 * S,
+                                        .end_ns = MIDNIGHT + (i + 1) * 60 * S,
+                                        .period_ns = PERIOD, .cpus = 2};
+        assert_true(store_put(s, p, &slot, &e));
+        profile_free(p);
+    }
+    struct profile *p = get(s, &all, &range);
+    assert_int_equal(p->threads[0].node_count, 4);
+    const struct profile_entity *entity = profile_entity_find(p, p->threads[0].nodes[3].offset);
+    assert_non_null(entity);
+    assert_string_equal(entity->name, "(generated code)");
+    profile_free(p);
     store_close(s);
 }
 
@@ -241,7 +322,22 @@ static void periods(void **state)
     assert_int_equal(p->threads[0].taken, 14);
     assert_int_equal(p->threads[0].weight, 21);
     assert_int_equal(p->threads[0].weight_squares, 7 + 4 * 7);
+    assert_int_equal(p->threads[0].nodes[3].self, 21);
     profile_free(p);
+    /* Those of an hour become one slot of each period, and a total of each. */
+    assert_true(put_at(s, &web, 1, MIDNIGHT + 120 * S, PERIOD, &e));
+    assert_true(put_at(s, &web, 1, MIDNIGHT + 180 * S, 2 * PERIOD, &e));
+    for (int64_t later = 5 * HOUR; later < 3 * DAY; later += 2 * DAY) {
+        const struct store_bounds none = {0};
+        struct store_kept done;
+        assert_true(store_keep(s, &none, MIDNIGHT + later, &done, &e));
+        p = get(s, &all, &range);
+        assert_int_equal(range.slots, 2);
+        assert_int_equal(p->threads[0].taken, 28);
+        assert_int_equal(p->threads[0].weight, 42);
+        assert_int_equal(p->threads[0].nodes[3].self, 42);
+        profile_free(p);
+    }
     store_close(s);
 }
 
@@ -589,6 +685,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(comes_out),     cmocka_unit_test(goes_on),
         cmocka_unit_test(filters),       cmocka_unit_test(folds),
+        cmocka_unit_test(many_names),    cmocka_unit_test(generated),
         cmocka_unit_test(periods),       cmocka_unit_test(clock_goes_back),
         cmocka_unit_test(hours),         cmocka_unit_test(old_days_go),
         cmocka_unit_test(size_is_bounded), cmocka_unit_test(one_writes),
