@@ -92,14 +92,25 @@ static bool settle(struct store *s, enum store_mode mode, struct err *e)
     return schema_check(s, mode, e) && sql_script(s->db, e, more);
 }
 
-bool store_open(struct store **to, const char *path, enum store_mode mode, struct err *e)
+/* The file's path without symbolic links in its folders: SQLite would refuse them as it does the
+ * file, and systemd makes one, /var/lib/penumbra, of a dynamic user's folder. To free(). */
+static char *path_resolve(const char *path, struct err *e)
 {
-    struct store *s = *to = calloc(1, sizeof *s);
-    if (!s || !(s->path = strdup(path)))
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    s->lock = -1;
-    if (!(mode == STORE_MAKE ? file_make(path, e) : file_is_there(path, e)))
-        return false;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *given = slash ? strndup(path, (size_t)(name - path)) : strdup(".");
+    char *folder = given ? realpath(given, NULL) : NULL, *all = NULL;
+    if (folder && asprintf(&all, "%s/%s", folder, name) < 0)
+        all = NULL;
+    if (!all)
+        err_set_errno(e, folder ? ERR_INTERNAL : ERR_NOT_FOUND, errno,
+                      "cannot find the database %s", path);
+    free(folder);
+    free(given);
+    return all;
+}
+
+static int file_open(struct store *s, const char *path, enum store_mode mode)
+{
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX;
     int result = sqlite3_open_v2(path, &s->db, flags, NULL);
     /* Others' databases may be readable only. */
@@ -108,6 +119,22 @@ bool store_open(struct store **to, const char *path, enum store_mode mode, struc
         flags ^= SQLITE_OPEN_READWRITE | SQLITE_OPEN_READONLY;
         result = sqlite3_open_v2(path, &s->db, flags, NULL);
     }
+    return result;
+}
+
+bool store_open(struct store **to, const char *path, enum store_mode mode, struct err *e)
+{
+    struct store *s = *to = calloc(1, sizeof *s);
+    if (!s || !(s->path = strdup(path)))
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    s->lock = -1;
+    if (!(mode == STORE_MAKE ? file_make(path, e) : file_is_there(path, e)))
+        return false;
+    char *resolved = path_resolve(path, e);
+    if (!resolved)
+        return false;
+    int result = file_open(s, resolved, mode);
+    free(resolved);
     if (result != SQLITE_OK) {
         sql_fail(s->db, "cannot open the database", e);
         return err_prefix(e, "%s", path);

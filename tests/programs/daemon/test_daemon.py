@@ -21,6 +21,8 @@ NOBODY = 65534
 INTERVAL = 0.3  # seconds
 PROGRAM = f"split-{os.getpid()}"
 DETACH = 2  # MNT_DETACH
+# CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYSLOG, CAP_CHECKPOINT_RESTORE
+KEPT = 1 << 2 | 1 << 19 | 1 << 34 | 1 << 40
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None  # where nothing waits for a disk
 
 
@@ -98,6 +100,11 @@ def sampled():
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         daemon = Daemon(folder)
         work()
+        with open(f"/proc/{daemon.process.pid}/status", encoding="ascii") as file:
+            status = dict(line.split(":", 1) for line in file)
+        for name in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
+            expect(not int(status[name], 16) & ~KEPT, f"{name} {status[name]}")
+        expect(status["NoNewPrivs"].strip() == "1", status["NoNewPrivs"])
         daemon.end()
         db = daemon.db
         found = functions(db, "--program", PROGRAM)

@@ -521,6 +521,31 @@ static void killed(void **state)
 }
 
 /* A file that may not grow: nothing is half written, and it goes on when there is room. */
+/* A folder may be a symbolic link, as systemd makes one; the file may not. */
+static void links(void **state)
+{
+    (void)state;
+    char link[96], through[160];
+    struct err e = {0};
+    struct store *s = make_it();
+    put(s, &web, 1, MIDNIGHT);
+    store_close(s);
+    snprintf(link, sizeof link, "%s/link", folder);
+    assert_int_equal(symlink(folder, link), 0);
+    snprintf(through, sizeof through, "%s%s", link, strrchr(path, '/'));
+    assert_true(store_open(&s, through, STORE_MAKE, &e));
+    assert_true(store_claim(s, &e));
+    assert_int_equal(weight(s, &all), 7);
+    store_close(s);
+    unlink(link);
+    assert_int_equal(symlink(path, link), 0);
+    for (unsigned mode = STORE_READ; mode <= STORE_MAKE; mode++) {
+        assert_false(store_open(&s, link, mode, &e));
+        store_close(s);
+    }
+    unlink(link);
+}
+
 static void disk_full(void **state)
 {
     (void)state;
@@ -690,6 +715,7 @@ int main(void)
         cmocka_unit_test(hours),         cmocka_unit_test(old_days_go),
         cmocka_unit_test(size_is_bounded), cmocka_unit_test(one_writes),
         cmocka_unit_test(several_collect), cmocka_unit_test(killed),
+        cmocka_unit_test(links),
         cmocka_unit_test(disk_full),
         cmocka_unit_test(hostile_names), cmocka_unit_test(damaged_file),
         cmocka_unit_test(damaged_blobs), cmocka_unit_test(runs),
