@@ -7,6 +7,7 @@
 #include "cli/database.h"
 #include "cli/options.h"
 #include "cli/serve_pages.h"
+#include "collector/watch/privileges.h"
 #include "database/store.h"
 
 struct arguments {
@@ -48,14 +49,14 @@ static bool run(const struct arguments *a, struct err *e)
     store_close(s);
     if (!ok)
         return false;
-    /* The server's thread inherits it. */
+    /* The server's thread inherits it, and what privileges are left. */
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     const struct web_options web = {.port = (uint16_t)a->port, .handle = serve_answer,
                                     .context = path};
-    struct web *w = web_begin(&web, e);
+    struct web *w = privileges_read(e) ? web_begin(&web, e) : NULL;
     if (!w)
         return false;
     printf("http://127.0.0.1:%u/?token=%s\n", (unsigned)web_port(w), web_token(w));

@@ -9,8 +9,9 @@
 
 /* Debian 12's headers have all of them. */
 #define BIT(capability) (UINT64_C(1) << (capability))
-static const uint64_t kept = BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) |
-                             BIT(CAP_CHECKPOINT_RESTORE) | BIT(CAP_SYSLOG);
+static const uint64_t of_daemon = BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) |
+                                  BIT(CAP_CHECKPOINT_RESTORE) | BIT(CAP_SYSLOG);
+static const uint64_t of_reader = BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH);
 
 struct sets {
     struct __user_cap_data_struct half[_LINUX_CAPABILITY_U32S_3];
@@ -28,7 +29,7 @@ bool privileges_look(void)
     return sets_read(&s) && (s.half[0].effective & BIT(CAP_SYS_PTRACE));
 }
 
-bool privileges_drop(struct err *e)
+static bool keep(uint64_t kept, struct err *e)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct sets s;
@@ -45,4 +46,14 @@ bool privileges_drop(struct err *e)
     }
     ok = ok && !syscall(SYS_capset, &head, s.half) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     return ok || err_set_errno(e, ERR_INTERNAL, errno, "cannot give up privileges");
+}
+
+bool privileges_drop(struct err *e)
+{
+    return keep(of_daemon, e);
+}
+
+bool privileges_read(struct err *e)
+{
+    return keep(of_reader, e);
 }

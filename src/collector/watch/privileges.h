@@ -17,6 +17,9 @@
 #include "base/err.h"
 
 bool privileges_drop(struct err *e);
+/* The same of who shows a database: CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH are left, as it may be
+ * of the daemon's user (readers of a WAL lock its index). */
+bool privileges_read(struct err *e);
 /* Whether we may look at processes of others. */
 bool privileges_look(void);
 

@@ -9,6 +9,8 @@ sys.path.insert(0, os.environ["HARNESS"])
 from harness import PENUMBRA, expect, main, run  # noqa: E402
 from serving import HOSTILE, Serving  # noqa: E402
 
+KEPT = 1 << 1 | 1 << 2  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+
 
 def refused():
     """Without the token, under another name, with another method, with too much: nothing is told."""
@@ -39,6 +41,10 @@ def refused():
         _, _, headers = s.ask("/?token=" + s.token, X="y")
         expect("HttpOnly; SameSite=Strict" in headers["Set-Cookie"], headers)
         expect(headers["Content-Security-Policy"] == "frame-ancestors 'none'", headers)
+        for task in os.listdir(f"/proc/{s.process.pid}/task"):
+            with open(f"/proc/{s.process.pid}/task/{task}/status", encoding="ascii") as file:
+                rights = [int(line.split()[1], 16) for line in file if line.startswith(("CapEff", "CapPrm"))]
+            expect(not any(r & ~KEPT for r in rights), f"capabilities {rights}")
         with open("/proc/net/tcp", encoding="ascii") as file:
             listens = [line.split()[1] for line in file if f":{s.port:04X} 00000000:0000 0A" in line]
         expect(listens == [f"0100007F:{s.port:04X}"], f"it listens on {listens}")
