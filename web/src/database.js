@@ -186,7 +186,7 @@ export class DatabasePanel {
 
   #facts() {
     const { data } = this;
-    if (data.intervals === undefined) return;
+    if (!data.intervals) return;
     const parts = [`${format.count(data.intervals)} interval${data.intervals === 1 ? "" : "s"}`, `${cpuTime(data.sampled_s)} sampled`];
     if (data.unclean) parts.push(`the daemon ended ${format.count(data.unclean)} times without notice`);
     if (data.missed_s) parts.push(`${cpuTime(data.missed_s)} could not be written`);
@@ -249,13 +249,13 @@ export class DatabasePanel {
     this.#others(services);
   }
 
-  // What else narrows the answer: hosts, if there are several, and what only an address chooses.
+  // What else narrows the answer: hosts, if there are several, what only an address chooses, and what is not there.
   #others(services) {
     const { chosen } = this.data;
     const hosts = this.#by("host", services);
     const chips = hosts.length > 1 || chosen.host ? this.#chips("host", services, Infinity, {}).chips : [];
-    for (const name of ["binary", "function"])
-      if (chosen[name] !== undefined)
+    for (const name of ["service", "program", "binary", "function"])
+      if (chosen[name] !== undefined && !services.some((row) => row[name] === chosen[name]))
         chips.push(this.#chip(`${name}: ${chosen[name]} ×`, 0, "Take all", true, () => this.#choose({ [name]: undefined })));
     this.section.querySelector("#others").replaceChildren(...chips);
   }
