@@ -74,8 +74,10 @@ static bool date_parse(const char *text, int64_t now_ns, int64_t *ns)
             continue;
         t.tm_isdst = -1;
         time_t seconds = utc ? timegm(&t) : mktime(&t);
+        if ((double)llabs(seconds) > YEARS_NS / 1e9)
+            return false;
         *ns = (int64_t)seconds * 1000000000;
-        return (double)llabs(seconds) < YEARS_NS / 1e9;
+        return true;
     }
     return false;
 }

@@ -164,7 +164,7 @@ def full():
             skip("a file system cannot be mounted here")
         try:
             daemon = Daemon(folder)
-            time.sleep(1.5 * INTERVAL)
+            daemon.wait_for_slots(1)
             filler = os.path.join(folder, "filler")
             with open(filler, "wb", buffering=0) as file:
                 try:
@@ -178,7 +178,12 @@ def full():
             daemon.wait_for("can be written again")
             daemon.end()
             good(daemon.db)
-            expect("in_first" in functions(daemon.db), "what was sampled while the disk was full")
+            with contextlib.closing(sqlite3.connect(daemon.db)) as file:
+                slots = file.execute("SELECT begin_ns, end_ns FROM slot ORDER BY begin_ns").fetchall()
+            gaps = [(after[0] - before[1]) / 1e9 for before, after in zip(slots, slots[1:])]
+            expect(max(gaps) < INTERVAL / 3, f"time that nothing is known of: {gaps}")
+            found = functions(daemon.db, "--program", PROGRAM)
+            expect("in_first" in found, "what was sampled while the disk was full")
         finally:
             libc.umount2(folder.encode(), DETACH)
 
