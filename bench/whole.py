@@ -10,6 +10,7 @@ import os
 import random
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ import store
 import tables
 
 RATE, SECONDS, COMPILERS = 97, 60, 2
+STEADY_RATE, STEADY_ROUNDS = 4999, 3
 # (perf's way to call chains, who walks penumbra's stacks: docs/whole-machine.md)
 PERIODS = (("fp", "kernel"), ("fp", "collector"), ("dwarf", "kernel"))
 STATISTICS = "/proc/sys/kernel/bpf_stats_enabled"
@@ -178,6 +180,57 @@ def chance(p, q, rounds=50):
     return draws[rounds * 95 // 100]
 
 
+# ---- a program that goes on, with 30 frames ----
+
+STEADY = """
+#include <stdlib.h>
+volatile long sum;
+__attribute__((noinline)) static long down(int n)
+{
+    for (long i = 0; n == 0 && i < 3000000; i++)
+        sum += i;
+    long below = n ? down(n - 1) : sum;
+    sum += below;
+    return sum + n;
+}
+int main(void)
+{
+    for (int i = 0; i < 300; i++)
+        down(25);
+}
+"""
+
+
+def steady_once(command, program, walk):
+    """CPU seconds of the program and of what records it, and what that said of its own."""
+    env = dict(os.environ, PENUMBRA_WALK=walk)
+    with subprocess.Popen(command or ["sleep", "infinity"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env) as p:
+        time.sleep(1)
+        used = sum(usage([program], walk))
+        p.send_signal(signal.SIGINT)
+        _, _, own = os.wait4(p.pid, 0)
+        p.returncode = 0
+    return used, own.ru_utime + own.ru_stime
+
+
+def steady(tool, folder):
+    """Rows: the least of some rounds."""
+    program, file = os.path.join(folder, "steady"), os.path.join(folder, "steady.pnb")
+    subprocess.run(["gcc", "-O1", "-fno-optimize-sibling-calls", "-xc", "-", "-o", program], input=STEADY.encode(), check=True)
+    ours = [tool, "record", "-q", "-a", "-F", str(STEADY_RATE), "-o", file]
+    ways = {"nobody": ([], ""), "perf fp": (perf("fp", STEADY_RATE, os.path.join(folder, "steady.perf"), "-a"), ""),
+            "**penumbra**, kernel walks": (ours, "kernel"), "**penumbra**, collector walks": (ours, "collector")}
+    results = collections.defaultdict(list)
+    for _ in range(STEADY_ROUNDS):
+        for name, (command, walk) in ways.items():
+            used, own = steady_once(command, program, walk)
+            read = penumbra_read(tool, file) if walk else None
+            each = 1e6 * float(read[4]) / read[0] if walk else 0
+            results[name].append((used, own, each, walks_read(read[5], "", (0, 0))[3:5] if walk else ["", ""]))
+    return [[name, f"{min(r[0] for r in rs):.2f}", f"{min(r[1] for r in rs):.2f}",
+             f"{min(r[2] for r in rs):.1f}" if rs[0][2] else "", *min(r[3] for r in rs)] for name, rs in results.items()]
+
+
 # ---- the page ----
 
 def one_period(tool, mode, walk, seconds, folder):
@@ -212,7 +265,8 @@ def measure(build, seconds):
                 notes.append((f"perf {mode}, {walk} walks", distance(theirs[3], ours[3]), chance(theirs[3], ours[3]), sum(ours[3].values())))
         finally:
             load.end()
-    return rows, notes, walks, load.files
+        goes_on = steady(tool, folder)
+    return rows, notes, walks, goes_on, load.files
 
 
 def statistics(on):
@@ -228,7 +282,7 @@ def main():
     build, seconds = os.path.abspath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else SECONDS
     before = statistics("1")
     try:
-        rows, notes, walks, files = measure(build, seconds)
+        rows, notes, walks, goes_on, files = measure(build, seconds)
     finally:
         statistics(before)
     entry = {"date": time.strftime("%Y-%m-%d"), "revision": store.head()}
@@ -249,6 +303,13 @@ in us, by the kernel's statistics.
 
 """
     text += tables.table(["penumbra beside", "walked", "frames", "walk", "30 frames", "program", "walked by the collector"], walks)
+    text += f"""
+**A program that goes on**, with stacks of 30 frames, alone, at {STEADY_RATE} Hz; the least of {STEADY_ROUNDS} rounds. *Program*:
+its own CPU time in seconds, which has the interrupts and what they do in it. *Recorder*: that of what records it. *Each*: of
+the collector, to walk and count one sample, in us. *Walk*, *30 frames*: as above.
+
+"""
+    text += tables.table(["recorded by", "program", "recorder", "each", "walk", "30 frames"], goes_on)
     text += "\n**Kernel functions**, self time: the sum of the differences of shares, in points (0 to 200).\n\n"
     text += tables.table(["penumbra beside", "distance", "by chance at most", "kernel samples"],
                          [[n, f"{d:.1f}", f"{c:.1f}", f"{k}"] for n, d, c, k in notes])

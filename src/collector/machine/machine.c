@@ -15,9 +15,7 @@
 #include "collector/measure.h"
 #include "sigsafe/settings.h"
 
-/* Short where the kernel walks: it waits for the collector to tell what a process has mapped. */
-enum { ROUND_MS = 100, WALKED_ROUND_MS = 30, LASTING_ROUND_MS = 500 };
-enum { LASTING_RING = 2 << 20, RING = 16 << 20 };
+enum { ROUND_MS = 100, LASTING_ROUND_MS = 500, LASTING_RING = 2 << 20, RING = 16 << 20 };
 #define LASTING_TABLES (UINT64_C(40) << 20)
 
 /* ---- what is asked for ---- */
@@ -129,9 +127,7 @@ static void *reader_run(void *context)
             sem_post(&m->more);
         if (last)
             break;
-        machine_rings_wait(&m->rings, m->lasting ? LASTING_ROUND_MS
-                                      : m->bpf   ? WALKED_ROUND_MS
-                                                 : ROUND_MS);
+        machine_rings_wait(&m->rings, m->lasting ? LASTING_ROUND_MS : ROUND_MS);
     }
     __atomic_fetch_add(&m->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID), __ATOMIC_RELAXED);
     return NULL;

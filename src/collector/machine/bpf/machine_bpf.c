@@ -15,7 +15,7 @@
 #include "collector/machine/bpf/bpf_tables.h"
 
 /* Bytes of tables. */
-enum { POOL = 32 << 20, LASTING_POOL = 16 << 20 };
+enum { POOL = 32 << 20, LASTING_POOL = 10 << 20 };
 
 struct machine_bpf {
     struct bpf_object *object;
@@ -152,8 +152,8 @@ void machine_bpf_forget(struct machine_bpf *b)
 
 /* ---- what is wanted ---- */
 
-/* A table costs about as much as a stack that is handed over, for so many bytes of .eh_frame. */
-enum { STACK_BYTES = 16384 };
+/* For so many bytes of .eh_frame a table costs twice what it saves at each stack. */
+enum { STACK_BYTES = 4096 };
 
 /* Compiles the table of what an address is in, where it is worth it. */
 static void table_want(struct machine_images *images, const struct machine_process *p,
