@@ -344,7 +344,7 @@ struct seen {
     uint8_t written[ARGUMENTS][2 * PAGE];
     char maps[CHANGES];
 };
-/* Shared with the children: with one filling, with the other one, and what was open the last time. */
+/* Shared with the children: with one filling, with the other one, what was open the last time. */
 static struct seen *seen;
 
 static uint64_t fds_now(void)
