@@ -21,9 +21,10 @@ struct arguments {
     const char *sets[SETS_MOST + 1]; /* NULL-terminated */
     unsigned set_count;
     const char *limit;
-    bool quiet, json, keys;
     uint32_t dise;   /* enum dise_mode */
     bool dise_given;
+    bool quiet, json, keys, sample, warming_given;
+    struct sample_settings sampling;
     struct machine model;
     char name[1024]; /* of the machine, with what was set */
 };
@@ -89,6 +90,18 @@ static const struct option_row rows[] = {
      .help = "with --production: hps: with conditional control (default); original: what is "
              "replaced checks flags and moves counters itself",
      .take = take_dise, .word = dise_word},
+    {0, "sample", NULL,
+     .help = "model windows of the run only, and say how sure the cycles an instruction are",
+     FIELD(struct arguments, sample)},
+    {0, "period", "N", .fallback = "10M", .help = "with --sample: instructions from one window to "
+     "the next", FIELD(struct arguments, sampling.period), NUMBER(number_counts, 1e4, 1e12)},
+    {0, "warming", "N", .fallback = "100k",
+     .help = "with --sample: instructions of a window that are modelled before it is measured",
+     FIELD(struct arguments, sampling.warming),
+     GIVEN(struct arguments, warming_given), NUMBER(number_counts, 0, 1e9)},
+    {0, "window", "N", .fallback = "20k",
+     .help = "with --sample: instructions of a window that are measured",
+     FIELD(struct arguments, sampling.measured), NUMBER(number_counts, 100, 1e9)},
     {'o', "output", "FILE", .help = "write the profile to FILE (default penumbra.pnb)",
      .filled = true, FIELD(struct arguments, recording.output)},
     {0, "json", NULL, .help = "report as JSON (docs/json.md): the member simulated",
@@ -211,11 +224,38 @@ static bool prepare_productions(struct arguments *a, struct err *e)
     return ok;
 }
 
+/* Each eighth window is long. The longest fit the period with room. */
+static bool settle_sampling(struct arguments *a, struct err *e)
+{
+    enum { PERIOD = 10000000, WARMING = 100000, MEASURED = 20000, BIAS_EVERY = 8, ROOM = 4096 };
+    struct sample_settings *s = &a->sampling;
+    if (!a->sample && (s->period || a->warming_given || s->measured))
+        return err_set(e, ERR_USAGE, "--%s is about a sampled simulation: add --sample",
+                       s->period ? "period" : s->measured ? "window" : "warming");
+    if (!a->sample)
+        return true;
+    if (a->recording.productions.count)
+        return err_set(e, ERR_USAGE, "productions count all that is executed: leave out --sample, "
+                                     "or --production");
+    s->period = s->period ? s->period : PERIOD;
+    s->warming = a->warming_given ? s->warming : WARMING;
+    s->measured = s->measured ? s->measured : MEASURED;
+    s->bias_every = BIAS_EVERY;
+    if (sample_length(s, BIAS_EVERY) + ROOM > s->period)
+        return err_set(e, ERR_USAGE,
+                       "windows do not fit the period: --period has to be more than four times "
+                       "--warming and twice --window");
+    a->recording.values.sample = *s;
+    return true;
+}
+
 static bool prepare(struct arguments *a, struct err *e)
 {
     if (!a->machine)
         return err_set(e, ERR_USAGE, "no machine was given: --machine FILE, or --machine zen4");
     if (!machine_file_load(a->machine, a->sets, &a->model, e))
+        return false;
+    if (!settle_sampling(a, e))
         return false;
     name_machine(a);
     a->recording.values.machine = &a->model;

@@ -72,13 +72,14 @@ bool record_values_start(const struct record_values *v, struct record_host *host
         .summary = v->summary, .redact = v->redact, .by_site = v->by_site,
         .machine = v->machine, .machine_name = v->machine_name,
         .productions = v->productions, .dise_original = v->dise_original,
-        .registers = v->registers};
+        .registers = v->registers, .sample = v->sample};
     if (!v->name && !v->file)
         return true;
     if (getrandom(&options.seed, sizeof options.seed, 0) != (ssize_t)sizeof options.seed)
         return err_set(e, ERR_INTERNAL, "there are no random numbers to be had");
     if (v->by_site)
         values->context |= PENUMBRA_RETURN_ADDRESS;
+    values->sample = v->sample;
     if (!record_host_start(host, v->file, v->name, &options, spool, values, callbacks, e))
         return false;
     const struct spool_values *wants = host->values;

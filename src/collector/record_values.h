@@ -27,6 +27,7 @@ struct record_values {
     bool productions;   /* the machine runs them */
     bool dise_original; /* by DISE without conditional control */
     uint16_t registers; /* general registers that they keep */
+    struct sample_settings sample; /* period 0: all that is executed is modelled */
     uint32_t every;     /* 0: not given */
     bool redact;
     bool by_site;

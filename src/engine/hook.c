@@ -453,7 +453,7 @@ static void hooks_clear(struct hooks *h, struct engine *e)
 {
     h->engine = e;
     h->count = h->appended = h->room = 0;
-    h->full = h->crowded = h->inside = h->beyond = false;
+    h->full = h->crowded = h->inside = h->beyond = h->gated = false;
     h->timed = 0;
     for (uint32_t i = 0; i < HOOK_LISTS; i++)
         h->first[i] = h->last[i] = 0;
@@ -480,7 +480,7 @@ bool hooks_ask_as(struct translation *x)
         if (tool->block && (tool->flags & TOOL_OWN || !engine_is_own(e, x->pc)))
             tool->block(&block, h);
     }
-    x->looks = e->rings && !x->observed && ring_needs_look(&block, h->appended);
+    x->looks = e->rings && !x->observed && (h->gated || ring_needs_look(&block, h->appended));
     return !h->full && !h->crowded;
 }
 

@@ -53,6 +53,7 @@ struct hooks {
     bool crowded;  /* there was no room for a hook */
     bool inside; /* there are hooks before or after single instructions */
     bool beyond; /* there are hooks at other points than the entry */
+    bool gated;  /* another copy of the block may append, which does not look (ring.h) */
     uint64_t timed; /* bit i: instruction i is timed */
     uint16_t first[HOOK_LISTS], last[HOOK_LISTS]; /* by point: number + 1 */
     struct hook hooks[HOOKS_MOST];

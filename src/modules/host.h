@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "penumbra/module.h"
 #include "profile/spool_values.h"
+#include "sigsafe/settings.h"
 #include "sigsafe/tuples.h"
 
 struct machine; /* model/machine.h */
@@ -36,6 +37,7 @@ struct host_options {
     bool productions;   /* the model runs those of the settings, and keeps what they find */
     bool dise_original; /* by DISE without conditional control */
     uint16_t registers; /* general registers that they keep */
+    struct sample_settings sample;
 };
 
 struct penumbra_host;

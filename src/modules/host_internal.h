@@ -112,6 +112,7 @@ struct penumbra_host {
     struct host_process *current; /* of the sequence that the module looks at */
     const struct penumbra_sequence *sequence;
     const struct tuple_ring *ring; /* that it comes from */
+    uint32_t window; /* its window, of a sampled simulation (tuple_sequence.window) */
     uint32_t at; /* the tuple that it last spoke of */
     uint8_t *arena; /* room for small records */
     size_t arena_left;

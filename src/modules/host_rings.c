@@ -192,6 +192,7 @@ static void show(struct penumbra_host *host, const struct host_ring *from, const
     host->current = from->process;
     host->sequence = &sequence;
     host->ring = from->ring;
+    host->window = head->window;
     host->at = 0;
     __atomic_store_n(&v->busy, 1, __ATOMIC_RELAXED);
     host->module->sequence(host, &sequence);

@@ -4,6 +4,7 @@
  *
  * An instruction is executed in the model when the one after it is known, which says where a branch
  * went. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "modules/builtin.h"
 #include "modules/host_internal.h"
 #include "modules/simulate_dise.h"
+#include "modules/sample.h"
 #include "profile/simulate.h"
 #include "sigsafe/tools.h"
 #include "x86/operands.h"
@@ -45,6 +47,7 @@ struct core {
     struct uop_executed executed;
     uint64_t registers[16]; /* before it, if productions keep some */
     uint64_t target;        /* of an indirect transfer, with productions */
+    struct sample_window window;
     struct core *next;
 };
 
@@ -64,6 +67,7 @@ static struct {
         uint64_t count;
     } unknown[UNKNOWN_MOST];
     unsigned unknown_count;
+    struct sample sample;
     bool incomplete; /* there was no memory for some core or row */
 } all;
 
@@ -199,7 +203,10 @@ static void execute_last(struct penumbra_host *host, struct core *c, uint64_t ne
         return;
     c->executed.next = next;
     c->executed.follower = follower ? &follower->insn : NULL;
-    struct model_cost *cost = k->row ? &k->row->cost : &lost;
+    bool counts = !all.sample.settings.period ||
+                  sample_step(&all.sample, &c->window, model_cycles(c->model));
+    struct spool_cost *row = counts ? k->row : NULL;
+    struct model_cost *cost = row ? &row->cost : &lost;
     if (c->dise)
         simulate_dise_step(host, c->dise, k->process, k->site,
                            &(struct simulate_values){c->registers, c->target}, &k->insn,
@@ -208,8 +215,8 @@ static void execute_last(struct penumbra_host *host, struct core *c, uint64_t ne
         model_step(c->model, &k->insn, &c->executed, cost);
     if (k->insn.flags & INSN_UNKNOWN)
         note_unknown(k->code, k->insn.length);
-    if (k->row)
-        k->row->count++;
+    if (row)
+        row->count++;
     c->last = NULL;
 }
 
@@ -293,6 +300,10 @@ static void take_items(const struct penumbra_tuple *t, struct core *c)
 static void sequence(struct penumbra_host *host, const struct penumbra_sequence *s)
 {
     struct core *c = core_of(host, s);
+    if (c && host->window != c->window.number) {
+        c->last = NULL; /* where it went is not known */
+        sample_begin(&all.sample, &c->window, host->window);
+    }
     for (uint32_t i = 0; c && i < s->count; i++) {
         struct known *k = find(host, &s->tuples[i]);
         execute_last(host, c, s->tuples[i].pc, k);
@@ -314,6 +325,31 @@ static uint32_t capture(const struct penumbra_opcode *opcode)
     return PENUMBRA_ADDRESS | (string ? PENUMBRA_SOURCES : 0);
 }
 
+static uint64_t millionths(double value)
+{
+    return (uint64_t)(int64_t)llround(value * 1e6);
+}
+
+static void tell_sample(struct penumbra_host *host, const struct sample *s)
+{
+#define NAME(id, name) name,
+    static const char *const names[] = {SIMULATED_FACTS(NAME)};
+#undef NAME
+    const uint64_t facts[SIMULATED_FACT_COUNT] = {
+        [SAMPLED_PERIOD] = s->settings.period, [SAMPLED_WARMING] = s->settings.warming,
+        [SAMPLED_MEASURED] = s->settings.measured,
+        [SAMPLED_INSTRUCTIONS] = s->begun * s->settings.period,
+        [SAMPLED_WINDOWS] = s->cpi.count, [SAMPLED_CPI] = millionths(s->cpi.mean),
+        [SAMPLED_HALF] = millionths(sample_half_width(&s->cpi)),
+        [SAMPLED_LONG] = s->bias.count, [SAMPLED_BIAS] = millionths(s->bias.mean),
+        [SAMPLED_BIAS_HALF] = millionths(sample_half_width(&s->bias)),
+    };
+    for (unsigned i = 0; i < SIMULATED_FACT_COUNT; i++)
+        if ((i != SAMPLED_HALF || s->cpi.count > 1) && (i != SAMPLED_BIAS || s->bias.count) &&
+            (i != SAMPLED_BIAS_HALF || s->bias.count > 1))
+            penumbra_fact(host, names[i], facts[i]);
+}
+
 static void end(struct penumbra_host *host)
 {
     char name[64];
@@ -323,6 +359,10 @@ static void end(struct penumbra_host *host)
             simulate_dise_sum(c->dise);
     }
     simulate_dise_facts(host);
+    for (struct core *c = all.cores; c; c = c->next)
+        execute_last(c, 0, NULL);
+    if (all.sample.settings.period)
+        tell_sample(host, &all.sample);
     for (unsigned i = 0; i < all.unknown_count; i++) {
         snprintf(name, sizeof name, SIMULATED_UNKNOWN "%s", all.unknown[i].name);
         penumbra_fact(host, name, all.unknown[i].count);
@@ -333,6 +373,7 @@ static void end(struct penumbra_host *host)
 
 static int begin(struct penumbra_host *host)
 {
+    all.sample.settings = host->options.sample;
     return !host->options.machine;
 }
 

@@ -45,6 +45,22 @@ enum {
 #define SIMULATED_DISE "dise: "
 #define SIMULATED_DISE_ORIGINAL SIMULATED_DISE "original"
 #define SIMULATED_DISE_CYCLES SIMULATED_DISE "cycles "
+/* X(enumerator, name): facts of a sampled simulation. CPIs and halves of intervals are in
+ * millionths; the bias is an int64_t. */
+#define SIMULATED_FACTS(X)                                                                         \
+    X(SAMPLED_PERIOD, "sampled: period")                                                           \
+    X(SAMPLED_WARMING, "sampled: warming")                                                         \
+    X(SAMPLED_MEASURED, "sampled: measured")                                                       \
+    X(SAMPLED_INSTRUCTIONS, "sampled: instructions") /* windows begun x period */                  \
+    X(SAMPLED_WINDOWS, "sampled: windows")                                                         \
+    X(SAMPLED_CPI, "sampled: CPI, millionths")                                                     \
+    X(SAMPLED_HALF, "sampled: interval of the CPI, millionths") /* none: fewer than two */         \
+    X(SAMPLED_LONG, "sampled: longer windows")                                                     \
+    X(SAMPLED_BIAS, "sampled: bias, millionths")                                                   \
+    X(SAMPLED_BIAS_HALF, "sampled: interval of the bias, millionths")
+#define SIMULATED_FACT(id, name) id,
+enum simulated_fact { SIMULATED_FACTS(SIMULATED_FACT) SIMULATED_FACT_COUNT };
+#undef SIMULATED_FACT
 
 /* image, process: as in struct profile_block. */
 struct profile_cost {

@@ -99,9 +99,35 @@ struct shadow_settings {
 };
 
 /* What modules' processes are told (tuples.h). */
+/* Sampled simulation (docs/simulate.md, "Sampled simulation"): of `period` instructions of a thread
+ * one window is modelled. In instructions.
+ *
+ *     |<---- period / 2 ---->|warming|measured|         |warming|measured|3 x warming|measured|
+ *     begin                   window 1  ...              window bias_every                        */
+struct sample_settings {
+    uint64_t period;     /* 0: everything is modelled */
+    uint32_t warming, measured;
+    uint32_t bias_every; /* each so-manieth window is long */
+    uint32_t reserved;
+};
+
+enum { SAMPLE_LONGER = 3 }; /* times the warming, between the measured parts of a long window */
+static inline bool sample_is_long(const struct sample_settings *s, uint32_t window)
+{
+    return s->bias_every && window % s->bias_every == 0;
+}
+/* Instructions of the window of this number, from 1. */
+static inline uint64_t sample_length(const struct sample_settings *s, uint32_t window)
+{
+    uint64_t length = (uint64_t)s->warming + s->measured;
+    return sample_is_long(s, window) ? length + (uint64_t)SAMPLE_LONGER * s->warming + s->measured
+                                     : length;
+}
+
 struct value_settings {
     uint32_t capture; /* spool_ref of a struct tuple_capture; 0: none */
     uint32_t context; /* bits of enum penumbra_context */
+    struct sample_settings sample;
 };
 
 enum {

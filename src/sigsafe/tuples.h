@@ -164,10 +164,12 @@ struct tuple_sequence {
     uint64_t context;   /* key of the call: return_address - 1; 0 without one */
     uint32_t every;     /* it stands for so many triggers */
     uint32_t skipped;   /* instructions between the interrupted one and the first */
+    uint32_t window;    /* of a sampled simulation: its number, from 1; else 0 */
+    uint32_t reserved;
 };
-_Static_assert(sizeof(struct tuple_sequence) == 48, "whole words");
+_Static_assert(sizeof(struct tuple_sequence) == 56, "whole words");
 enum {
-    TUPLE_SEQUENCE_WORDS = 6,
+    TUPLE_SEQUENCE_WORDS = 7,
     TUPLE_SEQUENCE_WORDS_MAX = TUPLE_SEQUENCE_WORDS + TUPLE_LENGTH_MAX * TUPLE_WORDS_MAX,
 };
 
@@ -220,6 +222,11 @@ struct tuple_ring {
         uint8_t after;    /* what the open tuple has after its instruction is there */
         uint8_t arrived;  /* `result` is that of a system call that may be the open tuple's */
         uint32_t site;    /* of the open tuple */
+        /* Of a sampled simulation (tools/values_sampled.c). */
+        uint32_t windows; /* begun */
+        uint8_t inside;   /* the last of them is not over */
+        uint8_t passing;  /* flush is at what lies between two windows */
+        uint32_t window;  /* flush is at this one */
         /* memory operands of the instruction that is being executed */
         uint64_t now[TUPLE_MEMORIES];
         uint64_t arguments[TUPLE_ARGUMENT_COUNT]; /* if `called` */

@@ -15,5 +15,7 @@ TOOLS_OF_ENGINE(TOOL_DECLARED)
 #undef TOOL_DECLARED
 /* What all modules observe by (sigsafe/tuples.h): in bursts; where everything is observed. */
 extern const struct tool tool_values, tool_values_whole;
+/* The same as the latter, in windows of the run (settings.h, struct sample_settings). */
+extern const struct tool tool_values_sampled;
 
 #endif

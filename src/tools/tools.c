@@ -49,7 +49,8 @@ void tools_set_whole(const struct spool *s, uint64_t kinds, struct tool_set *out
     tools_set(kinds, out);
     for (uint32_t i = 0; i < out->count; i++)
         if (out->of[i].tool == &tool_values && !callers)
-            out->of[i].tool = &tool_values_whole;
+            out->of[i].tool =
+                values && values->sample.period ? &tool_values_sampled : &tool_values_whole;
 }
 
 uint32_t tools_flags_any(uint64_t kinds)

@@ -148,6 +148,8 @@ bool values_thread_begin_as(struct engine_thread *t)
     ring->window = t->window.record ? spool_ref_of(s, t->window.record) : 0;
     ring->cursor.at = ring->cursor.open = ring->cursor.skip = 0;
     ring->cursor.called = ring->cursor.continues = 0;
+    ring->cursor.windows = ring->cursor.window = 0;
+    ring->cursor.inside = ring->cursor.passing = 0;
     ring->cursor.total = hook_is_burst(t) ? 0 : UINT64_MAX;
     return true;
 }
@@ -332,6 +334,7 @@ bool values_sequence_begin_as(struct engine_thread *t, struct tuple_ring *ring, 
     s->context = s->return_address ? hook_key_late_as(t, s->return_address - 1) : 0;
     s->every = hook_is_burst(t) ? values.every : 1;
     s->skipped = c->skipped;
+    s->window = c->window;
     c->at = c->begin + sizeof *s;
     c->open = 0;
     return true;

@@ -54,4 +54,14 @@ bool values_value_as(const struct engine_thread *t, const uint64_t address[TUPLE
 /* Is the instruction one that goes to pc? A system call counts before it is over, too. */
 bool values_goes_to(const struct tuple_insn *r, uint64_t pc, bool indirect);
 
+/* What tool_values_whole has. The window of this number begins here, or with 0 one has ended: in
+ * called hooks. */
+struct hook_block;
+struct hooks;
+void values_whole_block_as(const struct hook_block *block, struct hooks *h);
+bool values_whole_begin_as(struct engine_thread *t);
+void values_whole_flush_as(struct engine_thread *t, const uint8_t *records, uint64_t size,
+                           bool ends);
+void values_whole_window_as(struct engine_thread *t, uint32_t window);
+
 #endif

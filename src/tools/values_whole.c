@@ -36,6 +36,7 @@ enum part {
     BEFORE, BEFORE_DONE, AFTER, AFTER_DONE, TAKEN, NOT_TAKEN,
     ARGUMENTS, /* of a call that has been executed */
     ARRIVED,   /* rax, behind a system call's instruction */
+    WINDOW,    /* the site is the number of a window that begins; 0: one has ended */
 };
 enum { PART_SHIFT = 28, SITE_MASK = (1 << PART_SHIFT) - 1, WORD = 8 };
 
@@ -386,7 +387,7 @@ static void arrival_as(const struct hook_block *block, struct hooks *h)
     hook_append_register_as(h, HOOK_ENTRY, 0, ENGINE_RAX, WORD);
 }
 
-static void block_as(const struct hook_block *block, struct hooks *h)
+void values_whole_block_as(const struct hook_block *block, struct hooks *h)
 {
     if (!values.capture || !whole.sites)
         return;
@@ -516,7 +517,7 @@ static inline __attribute__((always_inline)) bool open_tuple(struct flush *f, ui
     c->arrived = 0;
     bool called = c->called;
     c->called = 0;
-    if (c->skip && c->skip--)
+    if (c->passing || (c->skip && c->skip--))
         return false;
     if (c->at && !c->left)
         values_sequence_end_as(f->thread, f->ring);
@@ -602,6 +603,26 @@ static void arguments_take(struct flush *f, uint32_t site)
     f->c->called = f->c->open && f->c->site == site;
 }
 
+/* The last instruction of a window is not complete: where it went was not appended. */
+static void window_take(struct flush *f, uint32_t window)
+{
+    struct tuple_cursor *c = f->c;
+    if (c->open)
+        c->at = c->open;
+    c->open = c->called = 0;
+    if (c->at)
+        values_sequence_end_as(f->thread, f->ring);
+    c->continues = 0;
+    c->passing = !window;
+    c->window = window;
+}
+
+void values_whole_window_as(struct engine_thread *t, uint32_t window)
+{
+    uint32_t *at = hook_append_as(t, &tool_values_sampled, sizeof *at);
+    *at = (uint32_t)WINDOW << PART_SHIFT | (window & SITE_MASK);
+}
+
 static void part_take(struct flush *f)
 {
     uint32_t head = take32(&f->from), site = head & SITE_MASK;
@@ -619,6 +640,7 @@ static void part_take(struct flush *f)
         f->c->result = take64(&f->from);
         f->c->arrived = 1;
         break;
+    case WINDOW: window_take(f, site); break;
     default: after(f, site, (enum part)(head >> PART_SHIFT)); break;
     }
 }
@@ -643,7 +665,7 @@ static void publish_as(struct flush *f)
         put(f, words[i]);
 }
 
-static void flush_as(struct engine_thread *t, const uint8_t *records, uint64_t size, bool ends)
+void values_whole_flush_as(struct engine_thread *t, const uint8_t *records, uint64_t size, bool ends)
 {
     struct tuple_ring *ring = t->tools[TOOL_VALUES];
     if (!ring)
@@ -658,7 +680,7 @@ static void flush_as(struct engine_thread *t, const uint8_t *records, uint64_t s
     publish_as(&f);
 }
 
-static bool thread_begin_as(struct engine_thread *t)
+bool values_whole_begin_as(struct engine_thread *t)
 {
     struct tuple_ring *ring;
     if (!values_thread_begin_as(t) || !values.capture)
@@ -670,6 +692,6 @@ static bool thread_begin_as(struct engine_thread *t)
 }
 
 const struct tool tool_values_whole = {
-    .flags = TOOL_STEALS_R15 | TOOL_DEAD, .block = block_as, .thread_begin = thread_begin_as,
-    .flush = flush_as,
+    .flags = TOOL_STEALS_R15 | TOOL_DEAD, .block = values_whole_block_as, .thread_begin = values_whole_begin_as,
+    .flush = values_whole_flush_as,
 };

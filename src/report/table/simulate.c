@@ -129,6 +129,61 @@ static void write_total(FILE *out, const struct profile_simulated *s,
             text_count(cycles, cost_parts(&all->cost) / COST_CYCLE), cpi, ratio(1, cpi));
 }
 
+/* What a sampled simulation says; NULL: it says nothing of this, or is none. */
+static const struct profile_fact *sampled(const struct view *v, enum simulated_fact which)
+{
+#define NAME(id, name) name,
+    static const char *const names[] = {SIMULATED_FACTS(NAME)};
+#undef NAME
+    const struct profile_values *values = observed_values(v->profile);
+    for (uint32_t i = 0; values && i < values->fact_count; i++)
+        if (!strcmp(values->facts[i].name, names[which]))
+            return &values->facts[i];
+    return NULL;
+}
+
+static uint64_t sampled_count(const struct view *v, enum simulated_fact which)
+{
+    const struct profile_fact *f = sampled(v, which);
+    return f ? f->value : 0;
+}
+
+/* Cycles an instruction. */
+static double sampled_cpi(const struct view *v, enum simulated_fact which)
+{
+    return (double)(int64_t)sampled_count(v, which) / 1e6;
+}
+
+static void write_sampled(FILE *out, const struct view *v)
+{
+    char n[4][TEXT_NUMBER_SIZE];
+    double cpi = sampled_cpi(v, SAMPLED_CPI);
+    if (!sampled(v, SAMPLED_PERIOD))
+        return;
+    fprintf(out, "sampled: %s windows of %s instructions, after %s to warm up, each %s\n",
+            text_count(n[0], sampled_count(v, SAMPLED_WINDOWS)),
+            text_count(n[1], sampled_count(v, SAMPLED_MEASURED)),
+            text_count(n[2], sampled_count(v, SAMPLED_WARMING)),
+            text_count(n[3], sampled_count(v, SAMPLED_PERIOD)));
+    if (!sampled_count(v, SAMPLED_WINDOWS)) {
+        fputs("no thread came to the end of a window: take a shorter --period, or all of the run "
+              "(without --sample)\n\n", out);
+        return;
+    }
+    fprintf(out, "%.3f cycles an instruction", cpi);
+    if (sampled(v, SAMPLED_HALF))
+        fprintf(out, " +- %.3f (95%%, %.1f%%)", sampled_cpi(v, SAMPLED_HALF),
+                100 * ratio(sampled_cpi(v, SAMPLED_HALF), cpi));
+    fprintf(out, ", so some %s cycles for the run's %s instructions\n",
+            text_count(n[0], (uint64_t)(cpi * (double)sampled_count(v, SAMPLED_INSTRUCTIONS))),
+            text_count(n[1], sampled_count(v, SAMPLED_INSTRUCTIONS)));
+    if (sampled(v, SAMPLED_BIAS_HALF))
+        fprintf(out, "warming up: four times as much makes it %+.3f +- %.3f (95%%, %s windows)\n",
+                -sampled_cpi(v, SAMPLED_BIAS), sampled_cpi(v, SAMPLED_BIAS_HALF),
+                text_count(n[0], sampled_count(v, SAMPLED_LONG)));
+    fputc('\n', out);
+}
+
 static void write_stack(FILE *out, const struct report_style *style, const struct profile_cost *all)
 {
     uint64_t parts = cost_parts(&all->cost);
@@ -257,6 +312,7 @@ static bool text(FILE *out, const struct view *v, const void *table,
         write_total(out, s, &f.all);
         if (dise_of(v, &f.all, &dise))
             simulated_dise_text(out, style, &dise);
+        write_sampled(out, v);
         write_stack(out, style, &f.all);
         write_events(out, style, &f.all);
         write_functions(out, v, style, &f, order);
@@ -305,6 +361,33 @@ static void json_unknown(struct json *j, const struct view *v)
     json_close(j, '}');
 }
 
+static void json_sampled(struct json *j, const struct view *v)
+{
+    static const struct {
+        const char *name;
+        enum simulated_fact fact;
+        bool cpi;
+    } members[] = {{"period", SAMPLED_PERIOD, false}, {"warming", SAMPLED_WARMING, false},
+                   {"measured", SAMPLED_MEASURED, false},
+                   {"instructions", SAMPLED_INSTRUCTIONS, false},
+                   {"windows", SAMPLED_WINDOWS, false}, {"cpi", SAMPLED_CPI, true},
+                   {"interval", SAMPLED_HALF, true}, {"long_windows", SAMPLED_LONG, false},
+                   {"bias", SAMPLED_BIAS, true}, {"bias_interval", SAMPLED_BIAS_HALF, true}};
+    if (!sampled(v, SAMPLED_PERIOD))
+        return;
+    json_key(j, "sampled");
+    json_open(j, '{');
+    for (unsigned i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if (!sampled(v, members[i].fact))
+            continue;
+        if (members[i].cpi)
+            json_key_double(j, members[i].name, sampled_cpi(v, members[i].fact));
+        else
+            json_key_u64(j, members[i].name, sampled_count(v, members[i].fact));
+    }
+    json_close(j, '}');
+}
+
 /* Member "simulated". */
 static void json(struct json *j, const struct view *v, const void *table, uint32_t limit)
 {
@@ -321,6 +404,7 @@ static void json(struct json *j, const struct view *v, const void *table, uint32
     if (dise_of(v, &f.all, &dise))
         simulated_dise_json(j, &dise);
     json_unknown(j, v);
+    json_sampled(j, v);
     json_key(j, "functions");
     json_open(j, '[');
     for (uint32_t i = 0; order && i < f.count && (!limit || i < limit); i++) {

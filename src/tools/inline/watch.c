@@ -262,6 +262,7 @@ bool watch_alarm_as(struct hooks *h, uint32_t amount, hook_function *function, u
 bool watch_gate_as(struct hooks *h, uint32_t amount, hook_function *function, uint64_t argument)
 {
     static const struct hook_inline piece = {gate_emit_as, HOT, GATE_COLD};
+    h->gated = true;
     return amount <= BLOCK_INSNS &&
            inline_add_as(h, HOOK_ENTRY, 0, &piece, function, argument, amount);
 }
