@@ -86,10 +86,12 @@ static void find_classes(struct measuring *g)
 static void find_memory(struct measuring *g)
 {
     struct machine *m = &g->m;
+    enum { WORD = 8 };
     uint32_t all = (1u << MACHINE_PORTS) - 1, taken = 0;
     for (unsigned i = 0; i < UOP_CLASS_COUNT; i++)
         taken |= m->ports[i];
-    found_ports(g, &m->ports[UOP_LOAD], measure_loads(&g->t), all & ~taken);
+    found_ports(g, &m->ports[UOP_LOAD], measure_loads(&g->t, WORD), all & ~taken);
+    found(g, &m->l1d_bank_loads, measure_loads(&g->t, 0));
     double stores = measure_stores(&g->t);
     found_ports(g, &m->ports[UOP_STORE_DATA], stores, all & ~taken);
     found_ports(g, &m->ports[UOP_STORE_ADDRESS], stores, all & ~taken);

@@ -94,7 +94,14 @@ static void shl(struct emit *e, unsigned to, unsigned from)
 
 static void lea(struct emit *e, unsigned to, unsigned from)
 {
-    emit_lea(e, 8, to, emit_indexed(to, from, 1, 8));
+    emit_lea(e, 8, to, emit_indexed(to, from, 4, 0));
+}
+
+/* No chain: it reads no register. */
+static void lea_rip(struct emit *e, unsigned to, unsigned from)
+{
+    (void)from;
+    emit_lea(e, 8, to, emit_rip((uint64_t)(uintptr_t)e->at));
 }
 
 static void imul(struct emit *e, unsigned to, unsigned from)
@@ -107,6 +114,7 @@ static const struct form forms[] = {
     {UOP_ALU, FORM_GENERAL, false, add},
     {UOP_SHIFT, FORM_GENERAL, false, shl},
     {UOP_LEA, FORM_GENERAL, false, lea},
+    {UOP_LEA_RIP, FORM_GENERAL, false, lea_rip},
     {UOP_MUL, FORM_GENERAL, false, imul},
     {UOP_VEC_ALU, FORM_DOUBLES, false, paddd},
     {UOP_VEC_SHIFT, FORM_DOUBLES, false, psrlq},

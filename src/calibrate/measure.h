@@ -49,7 +49,8 @@ double measure_window(struct timing *t, enum measure_filler filler);
 
 /* ---- memory (measure_memory.c) ---- */
 
-double measure_loads(struct timing *t);  /* a cycle */
+/* A cycle, of words so many bytes apart. */
+double measure_loads(struct timing *t, uint32_t distance);
 double measure_stores(struct timing *t); /* a cycle */
 /* From a store's data to the load that it is forwarded to. */
 double measure_forwarding(struct timing *t);

@@ -1,6 +1,7 @@
 /* Loads, stores and caches. */
 #include "calibrate/measure.h"
 
+#include <cpuid.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
@@ -11,12 +12,12 @@ static double a_cycle(double all)
     return all > 0 ? IN_A_ROW / all : 0;
 }
 
-double measure_loads(struct timing *t)
+double measure_loads(struct timing *t, uint32_t distance)
 {
     static const uint8_t to[] = {X86_RAX, X86_RCX, X86_RDX, X86_RBX, X86_R8, X86_R9};
     struct emit *e = timing_begin(t);
     for (unsigned i = 0; i < IN_A_ROW; i++)
-        emit_mov_rm(e, 8, to[i % sizeof to], emit_at(TIMING_DATA, (int32_t)(i * 8)));
+        emit_mov_rm(e, 8, to[i % sizeof to], emit_at(TIMING_DATA, (int32_t)(i * distance)));
     return a_cycle(timing_end(t, ROUNDS));
 }
 
@@ -147,13 +148,22 @@ static void find_cache(struct measuring *g, uint32_t *size, uint32_t *ways, int 
     found(g, ways, most);
 }
 
+/* What such a machine says of its last cache is the host's, all of it. */
+static bool is_virtual(void)
+{
+    unsigned a, b, c = 0, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && c >> 31;
+}
+
 void find_caches(struct measuring *g)
 {
     struct machine *m = &g->m;
     find_cache(g, &m->l1i_size, &m->l1i_ways, _SC_LEVEL1_ICACHE_SIZE, _SC_LEVEL1_ICACHE_ASSOC);
     find_cache(g, &m->l1d_size, &m->l1d_ways, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL1_DCACHE_ASSOC);
     find_cache(g, &m->l2_size, &m->l2_ways, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL2_CACHE_ASSOC);
-    find_cache(g, &m->l3_size, &m->l3_ways, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL3_CACHE_ASSOC);
+    if (!is_virtual())
+        find_cache(g, &m->l3_size, &m->l3_ways, _SC_LEVEL3_CACHE_SIZE,
+                   _SC_LEVEL3_CACHE_ASSOC);
     found(g, &m->l1d_latency, chase(&g->t, 4096));
     if (m->l2_size > 4 * m->l1d_size)
         found(g, &m->l2_latency, chase(&g->t, 3 * (size_t)m->l1d_size));

@@ -212,11 +212,23 @@ static uint32_t part_of(const struct cracking *c, uint32_t size)
     return size > most ? most : size ? size : 8;
 }
 
-/* Without the base: renaming knows which registers are copies of each other. */
-static uint32_t form_of(const struct x86_memory *m)
+/* A load that is renamed is a general register's, as it is in memory: a byte, 4 bytes, or 8; by a
+ * base alone. 0: it is not. push and pop go with the stack, whose pointer renaming follows.
+ * Without the base: renaming knows which registers are copies of each other. */
+static uint32_t form_of(const struct cracking *c, const struct x86_memory *m)
 {
+    static const char *const signs[] = {"movsx", "movsxd", NULL},
+                      *const stack[] = {"push", "pop", NULL};
+    if (is_one_of(c->mnemonic, stack) && c->memories == 1)
+        return 1;
+    /* neither is a sum in memory of what a register has */
+    if (m->access & X86_MEM_READ && m->access & X86_MEM_WRITE && c->general_source)
+        return 0;
+    if (m->index != X86_NONE || m->size == 2 || m->size > 8 || c->vector_width || c->x87 ||
+        is_one_of(c->mnemonic, signs))
+        return 0;
     uint64_t text = (uint64_t)m->disp * 31 + m->index;
-    return (uint32_t)((text * 31 + m->scale) * UINT64_C(0x9e3779b97f4a7c15) >> 32) | 1;
+    return (uint32_t)(text * UINT64_C(0x9e3779b97f4a7c15) >> 32) | 1;
 }
 
 static void add_loads(struct cracking *c, unsigned operand, unsigned to)
@@ -225,7 +237,7 @@ static void add_loads(struct cracking *c, unsigned operand, unsigned to)
     uint32_t size = m->size > LINE ? LINE : m->size, part = part_of(c, size);
     for (uint32_t at = 0; at == 0 || at < size; at += part) {
         struct uop u = {.class = UOP_LOAD, .operand = (uint8_t)operand, .size = (uint8_t)part,
-                        .offset = (uint8_t)at, .form = form_of(m)};
+                        .offset = (uint8_t)at, .form = form_of(c, m)};
         add_address(&u, c, m);
         if (to != UOP_REGISTERS)
             add_result(&u, to);
@@ -241,7 +253,7 @@ static void add_stores(struct cracking *c, unsigned operand, unsigned source)
     for (uint32_t at = 0; at == 0 || at < size; at += part) {
         struct uop address = {.class = UOP_STORE_ADDRESS, .operand = (uint8_t)operand,
                               .size = (uint8_t)part, .offset = (uint8_t)at,
-                              .form = form_of(m)};
+                              .form = form_of(c, m)};
         struct uop data = address;
         add_address(&address, c, m);
         data.class = UOP_STORE_DATA;
@@ -320,7 +332,7 @@ static void note_row(struct cracking *c)
         c->out->flags |= INSN_MMX;
 }
 
-/* Of three parts: base, index and displacement. lea reads what makes its address. */
+/* A scaled index takes longer. lea reads what makes its address. */
 static void note_lea(struct cracking *c)
 {
     const struct x86_insn *insn = &c->insn;
@@ -330,8 +342,10 @@ static void note_lea(struct cracking *c)
         add_source(&c->main, insn->base);
     if (insn->index < X86_RIP)
         add_source(&c->main, insn->index);
-    if (insn->base < X86_RIP && insn->index < X86_RIP && insn->disp_size)
+    if (insn->index < X86_RIP && insn->scale > 1)
         c->row.class = UOP_LEA;
+    else if (insn->base == X86_RIP)
+        c->row.class = UOP_LEA_RIP;
 }
 
 static void note_fusion(struct cracking *c)
@@ -342,17 +356,29 @@ static void note_fusion(struct cracking *c)
         c->out->flags |= INSN_FUSES;
 }
 
-/* add, sub, inc, dec and lea of a register and a constant of a byte, of 4 or 8 bytes. */
-static void note_adds(struct cracking *c)
+static int32_t constant_at(const uint8_t *at, unsigned size)
+{
+    int32_t wide = 0;
+    if (size == sizeof wide)
+        memcpy(&wide, at, sizeof wide);
+    return size == 1 ? (int8_t)*at : size == sizeof wide ? wide : UOP_ADDS_MOST;
+}
+
+/* add, sub, inc, dec and lea of 8 bytes, of a register and a small constant. */
+static void note_adds(struct cracking *c, const uint8_t *code)
 {
     static const char *const names[] = {"add", "sub", "inc", "dec", NULL};
     const struct x86_insn *insn = &c->insn;
-    bool adds = is_one_of(c->mnemonic, names) && !c->memories && c->operands[0].bits >= 32 &&
-                (insn->imm_size == 1 || strchr("id", c->mnemonic[0]));
-    bool leads = !strcmp(c->mnemonic, "lea") && insn->base < X86_RIP && insn->index == X86_NONE &&
-                 insn->disp_size == 1 && c->operands[0].bits >= 32;
-    if (adds || leads)
-        c->main.flags |= UOP_ADDS;
+    bool wide = c->operands[0].bits == 64, lea = !strcmp(c->mnemonic, "lea");
+    int32_t by = UOP_ADDS_MOST;
+    if (lea && insn->base < X86_RIP && insn->index == X86_NONE)
+        by = constant_at(code + insn->at_disp, insn->disp_size);
+    else if (is_one_of(c->mnemonic, names) && !c->memories)
+        by = strchr("id", c->mnemonic[0]) ? 1 : constant_at(code + insn->at_imm, insn->imm_size);
+    if (!wide || by >= UOP_ADDS_MOST || by <= -UOP_ADDS_MOST)
+        return;
+    c->main.flags |= UOP_ADDS;
+    c->main.adds = (int16_t)(c->mnemonic[0] == 's' || c->mnemonic[0] == 'd' ? -by : by);
 }
 
 static bool is_vector_class(unsigned class)
@@ -519,7 +545,7 @@ bool crack(const uint8_t *code, size_t available, uint32_t vector_bytes, struct 
     note_lea(&c);
     note_transfer(&c);
     note_fusion(&c);
-    note_adds(&c);
+    note_adds(&c, code);
     if (is_zero(&c)) {
         c.main.flags |= UOP_ZERO;
         c.main.source_count = 0;

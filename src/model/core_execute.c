@@ -21,6 +21,8 @@ static unsigned register_of(const struct model_core *core, unsigned reg)
 
 /* ---- ports ---- */
 
+enum { NO_BANK = BANKS };
+
 /* The port that fewest kinds of micro-operations can use. */
 static unsigned choose(const struct model_core *core, uint32_t free)
 {
@@ -35,17 +37,19 @@ static unsigned choose(const struct model_core *core, uint32_t free)
 
 /* The first cycle from `at` on in which one of the ports is free; it is taken. A cycle whose slot a
  * later one has is taken to be full. */
-static uint64_t take_port(struct model_core *core, uint32_t ports, uint64_t at)
+static uint64_t take_port(struct model_core *core, uint32_t ports, uint64_t at, uint32_t bank)
 {
     for (;; at++) {
         struct port_slot *s = &core->ports[at % PORT_SLOTS];
         if (s->cycle > at)
             continue;
         if (s->cycle < at)
-            *s = (struct port_slot){at, 0};
+            *s = (struct port_slot){.cycle = at};
         uint32_t free = ports & ~s->taken;
-        if (!free)
+        if (!free || (bank != NO_BANK && s->banks[bank] == core->m->l1d_bank_loads))
             continue;
+        if (bank != NO_BANK)
+            s->banks[bank]++;
         uint32_t bit = 1u << choose(core, free);
         assert(s->cycle == at && !(s->taken & bit) && "no port twice a cycle");
         s->taken |= bit;
@@ -59,13 +63,22 @@ static unsigned unit_of(unsigned class)
     return class == UOP_DIV64 ? UOP_DIV32 : class == UOP_FP_DIV64 ? UOP_FP_DIV32 : class;
 }
 
-static uint64_t issue(struct model_core *core, unsigned class, uint64_t ready)
+/* The bank of the first-level cache, of eight bytes of a line; NO_BANK: none is known. */
+static uint32_t bank_of(const struct uop *u, const struct uop_executed *x, uint64_t repeated)
+{
+    return u->class == UOP_LOAD && x->known[u->operand]
+               ? (uint32_t)(address_of(u, x, repeated) / BANK_BYTES % BANKS)
+               : NO_BANK;
+}
+
+static uint64_t issue(struct model_core *core, unsigned class, uint64_t ready, uint32_t bank)
 {
     const struct machine *m = core->m;
     if (m->busy[class] <= 1)
-        return take_port(core, m->ports[class], ready);
+        return take_port(core, m->ports[class], ready, bank);
     uint64_t *free = &core->unit_free[unit_of(class)];
-    uint64_t at = take_port(core, m->ports[class], *free > ready ? *free : ready);
+    uint64_t at = take_port(core, m->ports[class], *free > ready ? *free : ready,
+                            bank);
     *free = at + m->busy[class];
     return at;
 }
@@ -160,8 +173,10 @@ uint64_t core_drain(struct model_core *core, const struct uop_executed *x, const
                 at = a.done;
         }
     }
-    if (core->drained == core->m->store_drain_width && at <= core->drain)
+    bool same_line = core->drain_line == address >> LINE_SHIFT;
+    if ((core->drained == core->m->store_drain_width || !same_line) && at <= core->drain)
         at = core->drain + 1;
+    core->drain_line = address >> LINE_SHIFT;
     if (at < core->drain)
         at = core->drain;
     core->drained = at > core->drain ? 1 : core->drained + 1;
@@ -185,22 +200,50 @@ uint64_t core_sources_ready(const struct model_core *core, const struct uop *u)
     return ready;
 }
 
-static bool is_eliminated(const struct machine *m, const struct uop *u)
+/* What renaming will have added to the register that the micro-operation reads. */
+static int added_by(const struct model_core *core, const struct uop *u)
 {
+    int before = u->flags & (UOP_ADDS | UOP_COPY) && u->source_count
+                     ? core->added[register_of(core, u->sources[0])]
+                     : 0;
+    return before + u->adds;
+}
+
+static bool is_eliminated(const struct model_core *core, const struct uop *u)
+{
+    const struct machine *m = core->m;
+    int added = u->flags & UOP_ADDS && m->add_elimination ? added_by(core, u) : UOP_ADDS_MOST;
     return u->class == UOP_NONE || (u->flags & UOP_COPY && m->move_elimination) ||
            (u->flags & UOP_ZERO && m->zero_elimination) ||
-           (u->flags & UOP_ADDS && m->add_elimination);
+           (added < UOP_ADDS_MOST && added > -UOP_ADDS_MOST);
+}
+
+static void set_register(struct model_core *core, unsigned reg, uint64_t ready, int16_t added)
+{
+    core->ready[reg] = ready;
+    core->added[reg] = added;
 }
 
 /* Renaming does it: no port, no time; a copy is there when what it is a copy of is. */
 static void rename_only(struct model_core *core, const struct uop *u, struct passage *p)
 {
     uint64_t there = core_sources_ready(core, u);
+    int16_t added = (int16_t)added_by(core, u);
     p->ready = p->issue = p->dispatch;
     p->done = p->dispatch + 1;
     p->doing = p->late;
     for (unsigned i = 0; i < u->result_count; i++)
-        core->ready[register_of(core, u->results[i])] = there;
+        set_register(core, register_of(core, u->results[i]), there, added);
+}
+
+/* A shift does not take the constant in passing that renaming still has to add. */
+static uint32_t latency_of(const struct model_core *core, const struct uop *u)
+{
+    enum { LATE_CONSTANT = 2 };
+    bool late = u->class == UOP_SHIFT && u->source_count &&
+                core->added[register_of(core, u->sources[0])] != 0;
+    return (u->class < UOP_TIMED_COUNT ? core->m->latency[u->class] : 1) +
+           (late ? LATE_CONSTANT : 0);
 }
 
 void core_execute(struct model_core *core, const struct uop *u, const struct uop_executed *x,
@@ -209,7 +252,7 @@ void core_execute(struct model_core *core, const struct uop *u, const struct uop
     p->doing = COST_DEPENDENCY;
     p->tlb = 0;
     p->renamed = 0;
-    if (is_eliminated(core->m, u)) {
+    if (is_eliminated(core, u)) {
         rename_only(core, u, p);
         return;
     }
@@ -218,11 +261,11 @@ void core_execute(struct model_core *core, const struct uop *u, const struct uop
         p->ready = core->fence;
     if (p->ready <= p->dispatch)
         p->ready = p->dispatch + 1;
-    p->issue = issue(core, u->class, p->ready);
+    p->issue = issue(core, u->class, p->ready, bank_of(u, x, repeated));
     if (u->class == UOP_LOAD)
         load(core, u, x, repeated, p, cost);
     else
-        p->done = p->issue + (u->class < UOP_TIMED_COUNT ? core->m->latency[u->class] : 1);
+        p->done = p->issue + latency_of(core, u);
     for (unsigned i = 0; i < u->result_count; i++)
-        core->ready[register_of(core, u->results[i])] = p->renamed ? p->renamed : p->done;
+        set_register(core, register_of(core, u->results[i]), p->renamed ? p->renamed : p->done, 0);
 }

@@ -26,7 +26,13 @@ struct granule {
 };
 
 enum { PORT_SLOTS = 1 << 16 };
-struct port_slot { uint64_t cycle; uint32_t taken; };
+/* Banks of the first-level cache are words of a line. */
+enum { BANK_BYTES = 8, BANKS = 8 };
+struct port_slot {
+    uint64_t cycle;
+    uint32_t taken;
+    uint8_t banks[BANKS]; /* loads that begin */
+};
 
 enum { SCHEDULER_SLOTS = 1 << 16 };
 
@@ -56,6 +62,7 @@ struct model_core {
 
     /* execution */
     uint64_t ready[UOP_REGISTERS]; /* by register: when its value is there */
+    int16_t added[UOP_REGISTERS];  /* what renaming has added to it since */
     int top;                /* of the x87 stack */
     struct port_slot *ports;
     uint32_t popularity[MACHINE_PORTS]; /* classes that may use the port */
@@ -64,7 +71,7 @@ struct model_core {
     struct granule *granules;
 
     /* commit */
-    uint64_t commit, drain;
+    uint64_t commit, drain, drain_line;
     uint32_t committed, drained; /* in that cycle */
     uint32_t part;          /* of a cycle: what a slot is */
 };

@@ -42,7 +42,7 @@ enum machine_prefetcher { PREFETCHER_NONE, PREFETCHER_NEXT_LINE, PREFETCHER_STRI
     X(macro_fusion, WORD, 0, 0, "a comparison and its branch are one")                             \
     X(move_elimination, WORD, 0, 0, "renaming does moves between registers")                       \
     X(zero_elimination, WORD, 0, 0, "renaming does xor of a register with itself")                 \
-    X(add_elimination, WORD, 0, 0, "renaming adds constants of a byte to registers")               \
+    X(add_elimination, WORD, 0, 0, "renaming adds small constants to registers")                      \
     X(memory_renaming, WORD, 0, 0,                                                                 \
       "a load's registers and displacement find the store that it is forwarded from")              \
     X(string_bytes, COUNT, 1, 64, "bytes a cycle of repeated movs and stos")                       \
@@ -60,6 +60,7 @@ enum machine_prefetcher { PREFETCHER_NONE, PREFETCHER_NEXT_LINE, PREFETCHER_STRI
     X(l1d_size, BYTES, 1024, 1 << 24, "first-level cache of data")                                 \
     X(l1d_ways, COUNT, 1, 64, "its ways")                                                          \
     X(l1d_latency, COUNT, 1, 100, "its latency")                                                   \
+    X(l1d_bank_loads, COUNT, 1, 16, "loads of one of its 8 banks, of 8 bytes, that begin a cycle") \
     X(l1d_mshr_size, COUNT, 1, 1024, "its misses that are on their way")                           \
     X(l1d_prefetcher, WORD, 0, 0, "what is fetched into it ahead")                                 \
     X(l1d_prefetch_degree, COUNT, 1, 16, "lines or strides ahead")                                 \

@@ -15,7 +15,8 @@
 #define UOP_CLASSES_TIMED(X)                                                                       \
     X(ALU, alu, "additions, logic, moves of general registers")                                    \
     X(SHIFT, shift, "shifts and rotations of general registers")                                   \
-    X(LEA, lea, "lea of three parts")                                                              \
+    X(LEA, lea, "lea with a scaled index")                                                         \
+    X(LEA_RIP, lea_rip, "lea relative to rip")                                                     \
     X(MUL, mul, "multiplications of general registers, bit counts, crc32")                         \
     X(DIV32, div32, "divisions of up to 32 bits")                                                  \
     X(DIV64, div64, "divisions of 64 bits")                                                        \
@@ -70,8 +71,12 @@ enum {
     UOP_FUSED = 1,  /* shares the slot of the one before, where the machine fuses them */
     UOP_COPY = 2,   /* a move between registers, which renaming may do */
     UOP_ZERO = 4,   /* a zero that depends on nothing, likewise */
-    UOP_ADDS = 8,   /* adds a constant of a byte to a register, likewise */
+    UOP_ADDS = 8,   /* adds `adds` to a register, likewise */
 };
+
+/* What renaming can have added to a register before it has to be added in truth: 11 bits with a
+ * sign, as a Golden Cove does 1 of 2 additions of 1000, 10 of 11 of 100, none of 1100. */
+enum { UOP_ADDS_MOST = 1024 };
 
 enum { UOP_SOURCES = 6, UOP_RESULTS = 4 };
 
@@ -84,6 +89,7 @@ struct uop {
     /* Of a load or store: how its address is written. Where two that are equal have one address,
      * a machine can know it before it is computed. 0: not known. */
     uint32_t form;
+    int16_t adds;    /* of UOP_ADDS: below UOP_ADDS_MOST, either way */
     uint8_t source_count, result_count;
     uint8_t sources[UOP_SOURCES];
     uint8_t results[UOP_RESULTS];

@@ -78,8 +78,34 @@ def machines():
     expect(slow["stack"]["l1"] > 2 * zen["stack"]["l1"], f"{slow['stack']}")
 
 
+def sampled():
+    """The interval has the CPI of the whole run in it, and a phase counts for what it is."""
+    program = [os.environ["PHASES"]]
+    options = ["--sample", "--period", "200k", "--warming", "6k", "--window", "2k"]
+    whole = simulated(program)[0]["simulated"]
+    of, again = (simulated(program, options)[0]["simulated"]["sampled"] for _ in range(2))
+    expect(of == again, f"{of} and {again}")
+    expect("sampled" not in whole, f"{whole}")
+    expect(of["windows"] == round(whole["instructions"] / of["period"]) and
+           abs(of["instructions"] - whole["instructions"]) <= of["period"], f"{of}")
+    expect(of["long_windows"] == of["windows"] // 8, f"{of}")
+    expect(abs(of["cpi"] - whole["cpi"]) < min(of["interval"], 0.04 * whole["cpi"]),
+           f"{of['cpi']} +- {of['interval']}, {whole['cpi']}")
+    # a quarter takes three cycles, the rest a quarter of one
+    expect(abs(whole["cpi"] - (14 / 16 * 3 / 4 + 3 / 4 / 4)) < 0.1, f"{whole['cpi']}")
+    expect(abs(of["bias"]) <= 2 * of["bias_interval"] + 0.001, f"{of}")
+    few = simulated(["true"], options)[0]["simulated"]["sampled"]
+    expect(few["windows"] < 2 and "interval" not in few, f"{few}")
+    native = subprocess.run(PROGRAMS[1], input=LINES.encode(), capture_output=True, check=False)
+    ended = simulated(PROGRAMS[1], options)[1]
+    expect(ended.stdout == native.stdout, f"{ended.stderr.decode()}")
+
+
 def wrong():
-    cases = {("-m", "no-such-machine"): (127, "no-such-machine"),
+    cases = {("-m", "zen4", "--period", "1M"): (2, "--sample"),
+             ("-m", "zen4", "--warming", "1k"): (2, "--sample"),
+             ("-m", "zen4", "--sample", "--period", "100k"): (2, "do not fit"),
+             ("-m", "no-such-machine"): (127, "no-such-machine"),
              ("-m", "zen4", "--set", "rob_sise=3"): (2, "did you mean rob_size?"),
              ("-m", "zen4", "--set", "l1d_size=100"): (2, "l1d_size"),
              (): (2, "--machine")}
@@ -96,4 +122,5 @@ def wrong():
 
 
 if __name__ == "__main__":
-    main({"counts": counts, "machines": machines, "programs": programs, "wrong": wrong})
+    main({"counts": counts, "machines": machines, "programs": programs, "sampled": sampled,
+          "wrong": wrong})

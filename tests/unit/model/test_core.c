@@ -245,6 +245,48 @@ static void stores_drain_at_their_width(void **state)
     }
 }
 
+/* Two lines by turns, though two stores of a line could drain a cycle. */
+static uint64_t two_lines(unsigned i, uint64_t n)
+{
+    (void)n;
+    return 0x10000000 + i % 2 * 64;
+}
+
+static void stores_of_a_cycle_go_to_one_line(void **state)
+{
+    (void)state;
+    static struct kernel k;
+    const char *const sets[] = {"store_drain_width=2", NULL};
+    kernel_init(&k, sets);
+    struct uop_insn *store = kernel_add(&k);
+    kernel_uop(store, UOP_STORE_ADDRESS, NO, NO);
+    kernel_uop(store, UOP_STORE_DATA, NO, NO)->flags = UOP_FUSED;
+    kernel_close(&k, 600);
+    k.address = two_lines;
+    assert_near(kernel_run(&k, 20) / 600, 1.0);
+}
+
+static uint64_t three_words(unsigned i, uint64_t n)
+{
+    (void)n;
+    return 0x10000000 + i % 3 * 8;
+}
+
+/* Three ports, two loads of one word a cycle, three of three. */
+static void loads_of_a_bank_wait(void **state)
+{
+    (void)state;
+    static struct kernel k;
+    const char *const sets[] = {"l1d_bank_loads=2", "load_ports=9 10 11", NULL};
+    for (unsigned words = 0; words < 2; words++) {
+        kernel_init(&k, sets);
+        kernel_uop(kernel_add(&k), UOP_LOAD, NO, NO);
+        kernel_close(&k, 600);
+        k.address = words ? three_words : always_there;
+        assert_near(kernel_run(&k, 20) / 600, words ? 1.0 / 3 : 1.0 / 2);
+    }
+}
+
 /* ---- the window ---- */
 
 static void a_full_reorder_buffer_waits(void **state)
@@ -483,6 +525,27 @@ static void constants_are_added(void **state)
     assert_near(kernel_run(&k, 100) / 600, 1.0 / 6);
 }
 
+/* Ten of eleven, by 11 bits with a sign; and a shift of what is still to be added takes longer. */
+static void small_constants_are_added_in_time(void **state)
+{
+    (void)state;
+    const char *const sets[] = {"add_elimination=yes", NULL};
+    static struct kernel k;
+    kernel_init(&k, sets);
+    struct uop *add = kernel_uop(kernel_add(&k), UOP_ALU, 0, 0);
+    add->flags = UOP_ADDS;
+    add->adds = 1000;
+    kernel_close(&k, 600);
+    assert_near(kernel_run(&k, 100) / 600, 1.0 / 2);
+    kernel_init(&k, sets);
+    add = kernel_uop(kernel_add(&k), UOP_ALU, 0, 0);
+    add->flags = UOP_ADDS;
+    add->adds = 1;
+    kernel_uop(kernel_add(&k), UOP_SHIFT, 0, 0);
+    kernel_close(&k, 300);
+    assert_near(kernel_run(&k, 100) / 300, k.machine.latency[UOP_SHIFT] + 2);
+}
+
 /* As the count is that of a copy that went wrong: the program faults, the model goes on. */
 static void a_hostile_count_comes_to_an_end(void **state)
 {
@@ -546,6 +609,9 @@ int main(void)
         cmocka_unit_test(repeated_strings_take_their_bytes),
         cmocka_unit_test(stores_are_renamed),
         cmocka_unit_test(constants_are_added),
+        cmocka_unit_test(small_constants_are_added_in_time),
+        cmocka_unit_test(stores_of_a_cycle_go_to_one_line),
+        cmocka_unit_test(loads_of_a_bank_wait),
         cmocka_unit_test(a_hostile_count_comes_to_an_end),
         cmocka_unit_test(uses_are_numbered_without_end),
     };

@@ -46,7 +46,9 @@ static const struct {
     {"mov $1, %eax", "\xb8\x01\0\0\0", "alu", 0, 0},
     {"xor %eax, %eax", "\x31\xc0", "alu0", 0, 0},
     {"lea (%rax,%rbx), %rcx", "\x48\x8d\x0c\x18", "alu", 0, 0},
-    {"lea 8(%rax,%rbx), %rcx", "\x48\x8d\x4c\x18\x08", "lea", 0, 0},
+    {"lea 8(%rax,%rbx), %rcx", "\x48\x8d\x4c\x18\x08", "alu", 0, 0},
+    {"lea (%rax,%rbx,2), %rcx", "\x48\x8d\x0c\x58", "lea", 0, 0},
+    {"lea 0(%rip), %rcx", "\x48\x8d\x0d\x00\x00\x00\x00", "lea_rip", 0, 0},
     {"imul %rbx, %rax", "\x48\x0f\xaf\xc3", "mul", 0, 0},
     {"div %rbx", "\x48\xf7\xf3", "div64", 0, 0},
     {"div %ebx", "\xf7\xf3", "div32", 0, 0},
@@ -151,7 +153,7 @@ static void what_has_no_row_says_so(void **state)
     assert_false(crack((const uint8_t *)"\x06", 1, 32, &out));
 }
 
-static void constants_of_a_byte_are_added(void **state)
+static void small_constants_are_added(void **state)
 {
     (void)state;
     static const struct { char code[9]; bool adds; } each[] = {
@@ -159,6 +161,10 @@ static void constants_of_a_byte_are_added(void **state)
         {"\x48\xff\xc0", true},              /* inc %rax */
         {"\x48\x8d\x40\x01", true},          /* lea 1(%rax), %rax */
         {"\x48\x05\x00\x00\x01\x00", false}, /* add $65536, %rax */
+        {"\x48\x05\xff\x03\x00\x00", true},  /* add $1023, %rax */
+        {"\x48\x05\x00\x04\x00\x00", false}, /* add $1024, %rax */
+        {"\x48\x8d\x80\x40\x01\x00\x00", true}, /* lea 320(%rax), %rax */
+        {"\x83\xc0\x08", false},             /* add $8, %eax */
         {"\x66\x83\xc0\x08", false},         /* add $8, %ax */
         {"\x48\x01\xd8", false},             /* add %rbx, %rax */
         {"\x48\x83\x00\x08", false},         /* add $8, (%rax) */
@@ -173,6 +179,34 @@ static void constants_of_a_byte_are_added(void **state)
         if (adds != each[i].adds)
             fail_msg("instruction %u", i);
     }
+}
+
+/* As a Golden Cove does it: the first two have one form, the others none. */
+static void what_is_renamed_in_memory(void **state)
+{
+    (void)state;
+    static const struct { char code[9]; bool renamed; } each[] = {
+        {"\x48\x89\x47\x08", true},          /* mov %rax, 8(%rdi) */
+        {"\x48\x8b\x47\x08", true},          /* mov 8(%rdi), %rax */
+        {"\x48\x83\x47\x08\x01", true},      /* addq $1, 8(%rdi) */
+        {"\x48\x01\x47\x08", false},         /* add %rax, 8(%rdi) */
+        {"\x48\x8b\x44\xcf\x08", false},     /* mov 8(%rdi,%rcx,8), %rax */
+        {"\x0f\xb7\x47\x08", false},         /* movzwl 8(%rdi), %eax */
+        {"\x48\x63\x47\x08", false},         /* movslq 8(%rdi), %rax */
+        {"\xf2\x0f\x10\x47\x08", false},     /* movsd 8(%rdi), %xmm0 */
+    };
+    struct uop_insn out, push, pop;
+    uint32_t form = 0;
+    for (unsigned i = 0; i < sizeof each / sizeof *each; i++) {
+        assert_true(crack((const uint8_t *)each[i].code, 8, 32, &out));
+        form = i ? form : out.uops[0].form;
+        assert_int_equal(out.uops[0].form, each[i].renamed ? form : 0);
+    }
+    assert_int_not_equal(form, 0);
+    assert_true(crack((const uint8_t *)"\x50", 1, 32, &push));
+    assert_true(crack((const uint8_t *)"\x58", 1, 32, &pop));
+    assert_int_equal(push.uops[0].form, pop.uops[0].form);
+    assert_int_not_equal(push.uops[0].form, 0);
 }
 
 /* Nothing is left out of what takes most. */
@@ -250,7 +284,8 @@ int main(void)
         cmocka_unit_test(instructions_become_what_they_are),
         cmocka_unit_test(registers_are_followed),
         cmocka_unit_test(what_has_no_row_says_so),
-        cmocka_unit_test(constants_of_a_byte_are_added),
+        cmocka_unit_test(small_constants_are_added),
+        cmocka_unit_test(what_is_renamed_in_memory),
         cmocka_unit_test(the_longest_are_whole),
         cmocka_unit_test(rare_ones_have_rows),
         cmocka_unit_test(any_bytes_become_what_the_model_takes),
