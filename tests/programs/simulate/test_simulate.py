@@ -81,7 +81,7 @@ def machines():
 def sampled():
     """The interval has the CPI of the whole run in it, and a phase counts for what it is."""
     program = [os.environ["PHASES"]]
-    options = ["--sample", "--period", "200k", "--warming", "6k", "--window", "2k"]
+    options = ["--sample", "--period", "80k", "--warming", "3k", "--window", "1k"]
     whole = simulated(program)[0]["simulated"]
     of, again = (simulated(program, options)[0]["simulated"]["sampled"] for _ in range(2))
     expect(of == again, f"{of} and {again}")
@@ -89,7 +89,7 @@ def sampled():
     expect(of["windows"] == round(whole["instructions"] / of["period"]) and
            abs(of["instructions"] - whole["instructions"]) <= of["period"], f"{of}")
     expect(of["long_windows"] == of["windows"] // 8, f"{of}")
-    expect(abs(of["cpi"] - whole["cpi"]) < min(of["interval"], 0.04 * whole["cpi"]),
+    expect(abs(of["cpi"] - whole["cpi"]) < min(of["interval"], 0.07 * whole["cpi"]),
            f"{of['cpi']} +- {of['interval']}, {whole['cpi']}")
     # a quarter takes three cycles, the rest a quarter of one
     expect(abs(whole["cpi"] - (14 / 16 * 3 / 4 + 3 / 4 / 4)) < 0.1, f"{whole['cpi']}")
