@@ -359,8 +359,6 @@ static void end(struct penumbra_host *host)
             simulate_dise_sum(c->dise);
     }
     simulate_dise_facts(host);
-    for (struct core *c = all.cores; c; c = c->next)
-        execute_last(c, 0, NULL);
     if (all.sample.settings.period)
         tell_sample(host, &all.sample);
     for (unsigned i = 0; i < all.unknown_count; i++) {
