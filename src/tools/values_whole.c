@@ -665,7 +665,8 @@ static void publish_as(struct flush *f)
         put(f, words[i]);
 }
 
-void values_whole_flush_as(struct engine_thread *t, const uint8_t *records, uint64_t size, bool ends)
+void values_whole_flush_as(struct engine_thread *t, const uint8_t *records, uint64_t size,
+                           bool ends)
 {
     struct tuple_ring *ring = t->tools[TOOL_VALUES];
     if (!ring)
@@ -692,6 +693,7 @@ bool values_whole_begin_as(struct engine_thread *t)
 }
 
 const struct tool tool_values_whole = {
-    .flags = TOOL_STEALS_R15 | TOOL_DEAD, .block = values_whole_block_as, .thread_begin = values_whole_begin_as,
+    .flags = TOOL_STEALS_R15 | TOOL_DEAD, .block = values_whole_block_as,
+    .thread_begin = values_whole_begin_as,
     .flush = values_whole_flush_as,
 };
