@@ -21,7 +21,7 @@
 #include "x86/operands.h"
 
 enum {
-    INSNS_FIRST = 1 << 12, UNKNOWN_MOST = 48, CODE = 15, FOUND = 1 << 13, CORES_FIRST = 32,
+    INSNS_FIRST = 1 << 12, UNKNOWN_MOST = 48, CODE = 15, FOUND = 1 << 17, CORES_FIRST = 32,
 };
 
 static const struct penumbra_kind kinds[] = {
