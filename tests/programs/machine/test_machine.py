@@ -182,8 +182,9 @@ def paths(machine):
 def walked():
     """The kernel walks the stacks that the collector would walk, and to the same end; it takes its share of them."""
     # The kernel knows what the shell has mapped when it executes the program.
-    after = ["sh", "-c", 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; exec "$0" 400', target("machine-split")]
-    for command in ([target("machine-split-static-pie"), "400"], after):
+    # It takes some 0.1 s, longer on a busy machine, until it knows a process and has its tables.
+    after = ["sh", "-c", 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; exec "$0" 1200', target("machine-split")]
+    for command in ([target("machine-split-static-pie"), "1200"], after):
         kernel, collector = (Machine(["--external"], command, walk=walk) for walk in ("kernel", "collector"))
         expect(kernel_walks(kernel) > 0.7 * kernel.report["samples"], "\n".join(kernel.report["notes"]))
         expect("had just changed" not in "\n".join(kernel.report["notes"]), "\n".join(kernel.report["notes"]))

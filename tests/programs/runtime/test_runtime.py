@@ -172,7 +172,8 @@ def upgraded():
         used, new = (shutil.copy(target("plain.so"), os.path.join(folder, name))
                      for name in ("used.so", "new.so"))
         r = Recording([target("upgraded"), used, target("plugin.so"), new], ("-F", "4999"))
-    places = [(f["image"], f["offset"]) for f in r.report["functions"] if f["image"] == "used.so"]
+    few = 3 # samples: what the loader and libc run of it at its beginning and end has no name either
+    places = [(f["image"], f["offset"]) for f in r.report["functions"] if f["image"] == "used.so" and f["total"] > few]
     expect(len(places) == 2 and len(set(places)) == 2, f"plugin_work and spin are in {places}")
 
 
