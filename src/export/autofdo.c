@@ -146,5 +146,5 @@ bool export_autofdo(const struct profile *p, const struct symbols *symbols,
                     struct export_result *result, struct err *e)
 {
     (void)symbols;
-    return source_profile_export(p, options, put_all, out, result, e);
+    return source_profile_export(p, options, SOURCE_FUNCTIONS, put_all, out, result, e);
 }

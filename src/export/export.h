@@ -52,7 +52,8 @@ enum export_kind { EXPORT_OF_ALL, EXPORT_OF_IMAGE };
  *     bolt          branches and fall-throughs, pre-aggregated, as llvm-bolt -pa does
  *     llvm-profgen  ranges and branches, unsymbolized, as llvm-profgen does
  *     llvm-sample   counts of source lines, as clang -fprofile-sample-use does
- *     autofdo       the same, as gcc -fauto-profile does
+ *     llvm-contexts the same by calling context, as that does
+ *     autofdo       those of llvm-sample, as gcc -fauto-profile does
  *     propeller     blocks of functions in clusters, as clang -fbasic-block-sections does
  *     order         functions in the order of their calls, by symbol, as lld's
  *                   --symbol-ordering-file does
@@ -67,6 +68,7 @@ enum export_kind { EXPORT_OF_ALL, EXPORT_OF_IMAGE };
     X(bolt, "bolt", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)                                 \
     X(llvm_profgen, "llvm-profgen", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)                 \
     X(llvm_sample, "llvm-sample", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)                   \
+    X(llvm_contexts, "llvm-contexts", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)               \
     X(autofdo, "autofdo", "penumbra.afdo", PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)                \
     X(propeller, "propeller", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)                       \
     X(order, "order", NULL, PROFILE_SUMMED_BY_NAME, EXPORT_OF_IMAGE)                               \

@@ -9,7 +9,10 @@
 #include "export/source_counts.h"
 #include "export/transfers_internal.h"
 
-enum { DEPTH_MAX = 128 }; /* calls inlined into each other */
+enum {
+    DEPTH_MAX = 128,  /* calls inlined into each other */
+    CONTEXT_MAX = 32, /* functions of a calling context, before the last call */
+};
 
 /* Keys of the tables, without padding. */
 struct function_key {
@@ -21,33 +24,52 @@ struct line_key {
 struct target_key {
     uint32_t line, name, indirect;
 };
+/* An instruction in a calling context. */
+struct point_key {
+    uint32_t line, copies;
+    uint64_t address;
+};
 
-/* Sums: a function's total and head, a line's count, a target's count. */
+/* Sums: a function's total and head, a line's count, a target's count, a point's. */
 struct making {
     struct source_profile *s;
     const struct binary *b;
-    struct intern functions, lines, targets;
+    struct intern functions, lines, targets, points;
 };
 
 /* ---- places ---- */
 
-/* The line that an instruction is of, entered with what encloses it. SOURCE_NONE: not known. */
-static uint32_t line_of(struct making *m, uint64_t address, uint32_t *copies)
+/* Goes to the place of an instruction from that of its call ({ SOURCE_NONE }: it has none), and
+ * enters what encloses it. Returns how many functions that were; 0: its place is not known. */
+static uint32_t enter(struct making *m, uint64_t address, struct line_key *at, uint32_t *copies)
 {
     struct source_site sites[DEPTH_MAX];
     uint32_t depth = code_sites(m->b->code, address, sites, DEPTH_MAX);
-    struct function_key function = { .parent = SOURCE_NONE };
-    if (!depth)
-        return SOURCE_NONE;
     for (uint32_t i = depth; i-- > 0;) {
-        function.name = intern_add_string(&m->s->names, sites[i].function);
+        const struct function_key function = {
+            at->function, intern_add_string(&m->s->names, sites[i].function), at->line,
+            at->discriminator };
         uint32_t id = intern_add(&m->functions, &function, sizeof function);
-        function = (struct function_key){ id, 0, sites[i].line,
-                                          sites[i].discriminator };
+        *at = (struct line_key){ id, sites[i].line, sites[i].discriminator };
     }
-    *copies = sites[0].copies;
-    const struct line_key line = { function.parent, function.line, function.discriminator };
-    return intern_add(&m->lines, &line, sizeof line);
+    if (depth)
+        *copies = sites[0].copies;
+    return depth;
+}
+
+/* The line that an instruction is of, entered with what encloses it. SOURCE_NONE: not known. */
+static uint32_t line_of(struct making *m, uint64_t address, uint32_t *copies)
+{
+    struct line_key line = { .function = SOURCE_NONE };
+    return enter(m, address, &line, copies) ? intern_add(&m->lines, &line, sizeof line)
+                                            : SOURCE_NONE;
+}
+
+static void raise_line(struct making *m, uint32_t line, uint64_t count)
+{
+    uint64_t *most = m->lines.entries[line].sum;
+    if (count > *most)
+        *most = count;
 }
 
 static void add_instruction(struct making *m, const struct source_count *c)
@@ -56,11 +78,80 @@ static void add_instruction(struct making *m, const struct source_count *c)
     m->s->counted = add_saturated(m->s->counted, c->count);
     if (line == SOURCE_NONE || !intern_ok(&m->lines))
         return;
-    uint64_t count = multiply_saturated(c->count, copies), *most = m->lines.entries[line].sum;
     m->s->placed = add_saturated(m->s->placed, c->count);
-    if (count > *most)
-        *most = count;
+    raise_line(m, line, multiply_saturated(c->count, copies));
 }
+
+/* ---- calling contexts ---- */
+
+/* Where a node of a tree is, and how many functions enclose it. */
+struct context {
+    struct line_key at;
+    uint32_t depth;
+};
+
+static void add_sample(struct making *m, const struct context *c, uint64_t address,
+                       uint64_t count, uint32_t copies)
+{
+    const struct point_key point = { intern_add(&m->lines, &c->at, sizeof c->at), copies,
+                                     address };
+    uint32_t id = intern_add(&m->points, &point, sizeof point);
+    if (!intern_ok(&m->points))
+        return;
+    m->s->placed = add_saturated(m->s->placed, count);
+    m->points.entries[id].sum[0] = add_saturated(m->points.entries[id].sum[0], count);
+}
+
+/* A context begins anew behind other programs' code, and where it would be too deep. */
+static bool add_tree(struct making *m, const struct profile_thread *thread)
+{
+    struct context *contexts = calloc((size_t)thread->node_count + 1, sizeof *contexts);
+    for (uint32_t i = 0; contexts && i < thread->node_count; i++) {
+        const struct profile_node *node = &thread->nodes[i];
+        struct context *c = &contexts[i];
+        uint32_t copies = 1, entered = 0;
+        if (i)
+            *c = contexts[node->parent];
+        if (!i || c->depth >= CONTEXT_MAX || !binary_has(m->b, node->image))
+            *c = (struct context){ .at = { .function = SOURCE_NONE } };
+        if (!binary_has(m->b, node->image))
+            continue;
+        m->s->counted = add_saturated(m->s->counted, node->self);
+        entered = enter(m, node->offset, &c->at, &copies);
+        c->depth += entered;
+        if (!entered)
+            *c = (struct context){ .at = { .function = SOURCE_NONE } };
+        else if (node->self)
+            add_sample(m, c, node->offset, node->self, copies);
+    }
+    bool ok = contexts;
+    free(contexts);
+    return ok;
+}
+
+static bool collect_contexts(struct making *m, struct buf *remarks, struct err *e)
+{
+    const struct profile *p = m->b->profile;
+    struct profile_totals totals;
+    profile_totals(p, &totals);
+    if (!profile_has_samples(p, &totals))
+        return err_set(e, ERR_USAGE, "%s has no sampled call paths: penumbra record, without "
+                       "--tool, makes them", p->images[m->b->image].path);
+    bool ok = true;
+    for (uint32_t t = 0; ok && t < p->thread_count; t++)
+        ok = add_tree(m, &p->threads[t]);
+    for (uint32_t i = 0; i < m->points.count && intern_ok(&m->lines); i++) {
+        const struct point_key *point = intern_key(&m->points, i);
+        raise_line(m, point->line,
+                   multiply_saturated(m->points.entries[i].sum[0], point->copies));
+    }
+    m->s->of_samples = true;
+    buf_puts(remarks, "of samples, each of one instruction: calls are not counted\n");
+    return (ok && intern_ok(&m->points)) ||
+           err_set(e, ERR_INTERNAL, "cannot count calling contexts: out of memory");
+}
+
+/* ---- calls ---- */
 
 /* The function that begins at an address, as the debug information names it; false if none does. */
 static bool function_at(struct making *m, uint64_t address, uint32_t *name)
@@ -224,11 +315,12 @@ static void source_profile_fini(struct source_profile *s)
 
 /* Sentences on what is in no list are appended to remarks. */
 static bool source_profile_make(struct source_profile *s, const struct binary *b,
-                                struct buf *remarks, struct err *e)
+                                enum source_scope scope, struct buf *remarks, struct err *e)
 {
     struct making m = { .s = s, .b = b };
     *s = (struct source_profile){ 0 };
-    bool ok = collect(&m, remarks, e);
+    bool ok = scope == SOURCE_CONTEXTS ? collect_contexts(&m, remarks, e)
+                                       : collect(&m, remarks, e);
     if (ok) {
         ok = intern_ok(&s->names) && intern_ok(&m.functions) && intern_ok(&m.lines) &&
              intern_ok(&m.targets);
@@ -244,12 +336,14 @@ static bool source_profile_make(struct source_profile *s, const struct binary *b
     intern_fini(&m.functions);
     intern_fini(&m.lines);
     intern_fini(&m.targets);
+    intern_fini(&m.points);
     if (!ok)
         source_profile_fini(s);
     return ok;
 }
 
 bool source_profile_export(const struct profile *p, const struct export_options *options,
+                           enum source_scope scope,
                            bool (*put)(struct buf *out, struct source_profile *s), struct buf *out,
                            struct export_result *result, struct err *e)
 {
@@ -258,7 +352,7 @@ bool source_profile_export(const struct profile *p, const struct export_options 
     *result = (struct export_result){ 0 };
     if (!binary_open(&b, p, options->image, &result->remarks, e))
         return false;
-    bool ok = source_profile_make(&s, &b, &result->remarks, e);
+    bool ok = source_profile_make(&s, &b, scope, &result->remarks, e);
     if (ok) {
         ok = put(out, &s) ||
              err_set(e, ERR_INTERNAL, "writing by places in the source: out of memory");

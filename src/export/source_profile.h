@@ -52,8 +52,13 @@ struct source_profile {
     bool of_samples;          /* they are samples */
 };
 
+/* What a function's parent is: what it is inlined into, or any caller, as far as the call paths of
+ * samples tell. */
+enum source_scope { SOURCE_FUNCTIONS, SOURCE_CONTEXTS };
+
 /* An export of it: `put` writes it. False of `put`: without memory. */
 bool source_profile_export(const struct profile *p, const struct export_options *options,
+                           enum source_scope scope,
                            bool (*put)(struct buf *out, struct source_profile *s), struct buf *out,
                            struct export_result *result, struct err *e);
 

@@ -176,6 +176,85 @@ def test_llvm():
     expect(run([better, str(N)]).stdout == r.native.stdout, "the optimized program writes something else")
 
 
+def contexts_of(text):
+    """{((function, place) ..., function): {place: count}} of LLVM's text form with calling contexts."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith("["):
+            name, total, head = line.rsplit(":", 2)
+            *callers, leaf = name[1:-1].split(" @ ")
+            places = found.setdefault((*(tuple(c.rsplit(":", 1)) for c in callers), leaf), {})
+            expect(not places and int(total) and not int(head), f"odd: {line}")
+            left = int(total)
+        else:
+            place, count = line.strip().split(": ")
+            places[place] = int(count)
+            left -= int(count)
+            expect(left >= 0, f"{name} has less than its places")
+    return found
+
+
+def test_contexts():
+    """Each function by who called it, inlined or not."""
+    program = gcc()
+    r = program.record(("-F", "1997"), 30000000)
+    text, errors = export(r, "llvm-contexts", says="calls are not counted")
+    found = contexts_of(text)
+    said = int(re.search(r": (\d+) samples of", errors).group(1))
+    counted = sum(sum(places.values()) for places in found.values())
+    expect(50 < counted <= said, f"{said} samples, written {text}")
+    within = line_of("unsigned within(unsigned n)\n")
+    calls = {"leaf": ("work", line_of("leaf(i)") - line_of("APART unsigned work(unsigned n, operation *const *operations)\n")),
+             "rare": ("within", line_of("return rare(n)") - within)}
+    for name, (caller, line) in calls.items():
+        ways = [path for path in found if path[-1] == name and len(path) > 2]
+        expect(ways or name != "leaf", text)
+        expect(all(path[-2][0] == caller and path[-2][1].split(".")[0] == str(line) and path[0][0] == "main"
+                   for path in ways), f"{name}: {ways}")
+    expect(any([frame[0] for frame in path[:-1]] == ["main", "work", "around"] for path in found), text)
+    text, _ = export(program.record(), "llvm-contexts", status=2, says="no sampled call paths")
+    expect(not text, text)
+
+
+def test_deep():
+    """A recursion: contexts begin anew where they would be too deep, and nothing is lost."""
+    program = gcc()
+    program.file("deep.c", "volatile unsigned sink;\n"
+                 "__attribute__((noinline, noclone)) void down(unsigned n)\n"
+                 "{ if (n) down(n - 1); for (int i = 0; i < 200; i++) sink += n; sink++; }\n"
+                 "int main(void) { for (int i = 0; i < 10000; i++) down(100); return 0; }\n")
+    deep = program.file("deep")
+    result = run(["cc", "-O1", "-g", "-fno-optimize-sibling-calls", program.file("deep.c"), "-o", deep])
+    expect(result.returncode == 0, result.stderr.decode())
+    text, errors = export(Recording([deep], ("-F", "1997")), "llvm-contexts", says="samples of")
+    found = contexts_of(text)
+    lengths = {len(path) for path in found if path[-1] == "down"}
+    expect(max(lengths) == 32 and len(lengths) > 25, f"{sorted(lengths)}")
+    expect(all(path[0] == "down" or path[0][0] in ("main", "down") for path in found), text)
+
+
+def test_cspgo():
+    """llvm-profdata has the same of it, and clang takes it."""
+    clang = reader("clang")
+    program = Program(clang, "-O2", "-g", "-fdebug-info-for-profiling")
+    r = program.record(("-F", "1997"), 30000000)
+    text = export(r, "llvm-contexts")[0]
+    given, theirs = program.file("given", text), program.file("theirs")
+    result = run([reader("llvm-profdata"), "merge", "--sample", "--text", "--sample-merge-cold-context=0",
+                  "--sample-trim-cold-context=0", given, "-o", theirs])
+    expect(result.returncode == 0, result.stderr.decode())
+    with open(theirs, encoding="ascii") as f:
+        expect(contexts_of(f.read()) == contexts_of(text), f"llvm-profdata has others than {text}")
+    shown = run([reader("llvm-profdata"), "show", "--sample", given])
+    expect(shown.returncode == 0 and re.search(rb"work:[\d.]+ @ leaf: ", shown.stdout), shown.stdout.decode())
+    ir = program.compile("places.ll", "-fprofile-sample-use=" + given, "-S", "-emit-llvm")
+    with open(ir, encoding="ascii") as f:
+        code = f.read()
+    expect("branch_weights" in code and '"SampleProfile"' in code, "clang has no counts")
+    better = program.compile("better", "-fprofile-sample-use=" + given)
+    expect(run([better, "30000000"]).stdout == r.native.stdout, "the optimized program writes something else")
+
+
 class Afdo:
     """Of gcc's form: functions {name: head}, places {((function, place) ..., place): count}, targets."""
 

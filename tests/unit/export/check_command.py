@@ -133,7 +133,7 @@ def test_binary_is_not_written_to_a_terminal(d):
 
 def test_refusals(d):
     export(d, "-f", "nonsense", "sample.pnb", status=2,
-           says=b"firefox, otlp, bolt, llvm-profgen, llvm-sample, autofdo, propeller, order or order-sections")
+           says=b"firefox, otlp, bolt, llvm-profgen, llvm-sample, llvm-contexts, autofdo, propeller, order or order-sections")
     export(d, "--nonsense", status=2, says=b"--nonsense")
     export(d, "-f", status=2, says=b"needs a value")
     export(d, "--max-depth", "1", status=2, says=b"not '1'")
