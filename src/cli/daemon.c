@@ -332,6 +332,8 @@ static bool run(struct daemon *d, struct err *e)
         interval_wait(d);
         if (d->reload)
             settings_reload(d);
+        if (d->stop)
+            watch_stop(d->watch);
         ok = interval_end(d, e);
         if (ok && !d->stop && (!d->kept_ns || monotonic_ns() - d->kept_ns > KEEP_EVERY_NS))
             garbage_collect(d);

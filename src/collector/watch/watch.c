@@ -146,6 +146,13 @@ static struct profile *profile_make(struct watch *w, struct record_spool *old, s
     return NULL;
 }
 
+void watch_stop(struct watch *w)
+{
+    struct buf unused = {0};
+    machine_stop(w->machine, &unused);
+    buf_free(&unused);
+}
+
 struct profile *watch_take(struct watch *w, struct watch_interval *interval, struct err *e)
 {
     struct record_spool *old = &w->spools[w->current], *next = &w->spools[!w->current];

@@ -109,7 +109,7 @@ def sampled():
         db = daemon.db
         found = functions(db, "--program", PROGRAM)
         whole = found["main"]["total"]
-        expect(whole > 50, f"{whole} samples of 120")
+        expect(whole > 90, f"{whole} samples of 120")
         expect(abs(found["in_first"]["total"] / whole - 0.5) < 0.25, f"{found['in_first']} of {whole}")
         expect(set(functions(db, "--function", "in_second")) & {"in_second", "in_first"} == {"in_second"}, "--function")
         expect("read" not in functions(db, "--binary", "machine-split"), "--binary")
