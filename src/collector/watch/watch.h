@@ -33,7 +33,7 @@ struct watch_interval {
 struct watch *watch_begin(uint64_t period_ns, const char *folder, struct err *e);
 /* What is due: keeps storage ahead of the walker. */
 void watch_serve(void *watch);
-/* Nothing is sampled any more, and what was is in the interval that the next watch_take hands out. */
+/* Nothing is sampled any more; what was is in the interval that the next watch_take hands out. */
 void watch_stop(struct watch *w);
 /* NULL: *e; then the interval goes on, or what was lost is said. */
 struct profile *watch_take(struct watch *w, struct watch_interval *interval, struct err *e);
