@@ -50,8 +50,8 @@ static void verify_end(struct recording *r)
 static void shadows_finish(struct recording *r)
 {
     const struct spool *s = &r->spool.spool;
-    uint64_t begin = monotonic_ns();
-    while (monotonic_ns() - begin < r->options.engine.finish_ns &&
+    uint64_t begin = monotonic_ns(), most = r->child.ended ? r->options.engine.finish_ns : 0;
+    while (monotonic_ns() - begin < most &&
            !__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE) &&
            __atomic_load_n(&spool_header(s)->shadows_active, __ATOMIC_RELAXED)) {
         uint32_t seen = __atomic_load_n(&spool_header(s)->bell, __ATOMIC_ACQUIRE);

@@ -53,7 +53,7 @@ struct machine_image {
     uint32_t table_ref;         /* where the table is in `table`, in units of 16; 0: none */
     uint8_t *table;
     uint64_t table_size;
-    /* bpf/bpf_tables.h */
+    /* collector/machine/bpf/bpf_tables.h */
     uint32_t walk_table;        /* its number there; 0: it is not there */
     uint32_t walks_wanted;      /* so many stacks were not walked in the kernel without it */
 };

@@ -340,6 +340,10 @@ def finish():
     shadows, whole = report["shadows"], 300 * 100000 * 4
     expect(shadows["ended"]["exit"] == shadows["started"], f"other ends: {shadows['ended']}")
     expect(shadows["instructions"] > whole / 4, f"{shadows['instructions']} instructions of {whole} and more")
+    # A recording that ends before its program does not wait for them.
+    shadows = record([target("shadow_steady"), "4000"], "--tool", "count", "--finish-shadows", f"{PATIENCE}s",
+                     "--duration", "200ms", size="10G").report["shadows"]
+    expect(not shadows["ended"]["exit"] and shadows["ended"]["program-ended"], f"other ends: {shadows['ended']}")
 
 
 def complete():
