@@ -77,7 +77,7 @@ static void look(const struct spool *s, const struct spool_process *p, enum shad
     bool taken = false;
     for (unsigned i = 0; of && i < SHADOW_SEATS; i++)
         taken |= load(&of->seats[i].state) == SEAT_TAKEN;
-    if (taken && why == END_COUNT && !finish(s) && !process_runs(p->pid))
+    if (taken && !finish(s) && !process_runs(p->pid))
         why = END_PROGRAM;
     for (unsigned i = 0; of && i < SHADOW_SEATS; i++)
         seat_look(s, p, of, &of->seats[i], why);

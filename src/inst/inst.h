@@ -103,8 +103,8 @@ static inline void inst_vectors_restore_as(const struct inst_vectors *v)
     __asm__ volatile("fxrstor64 %0" : : "m"(*v));
 }
 
-/* Whether some block of the module has an event of that kind, PENUMBRA_INST_*. */
-bool inst_has_event(const struct penumbra_inst_module *m, uint8_t kind);
+/* Whether some block of the module has an event of these kinds: bits 1 << PENUMBRA_INST_*. */
+bool inst_has_events(const struct penumbra_inst_module *m, uint32_t kinds);
 
 /* Makes the module's sites jump to their checks. False: the kernel does not let code be written. */
 bool inst_sites_arm(const struct penumbra_inst_module *m);

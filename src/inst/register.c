@@ -219,10 +219,10 @@ __asm__(".pushsection .bss\n.balign 8\n"
         ".globl __penumbra1_owner\n.type __penumbra1_owner, @gnu_unique_object\n"
         ".size __penumbra1_owner, 8\n__penumbra1_owner: .zero 8\n.popsection\n");
 
-bool inst_has_event(const struct penumbra_inst_module *m, uint8_t kind)
+bool inst_has_events(const struct penumbra_inst_module *m, uint32_t kinds)
 {
     for (const struct penumbra_inst_event *e = m->events; e < m->events_end; e++)
-        if (e->kind == kind)
+        if (e->kind < 32 && kinds >> e->kind & 1)
             return true;
     return false;
 }
@@ -230,7 +230,7 @@ bool inst_has_event(const struct penumbra_inst_module *m, uint8_t kind)
 /* Pairs are of fields. */
 static bool has_fields(const struct penumbra_inst_module *m)
 {
-    return inst_has_event(m, PENUMBRA_INST_READ) || inst_has_event(m, PENUMBRA_INST_WRITE);
+    return inst_has_events(m, 1u << PENUMBRA_INST_READ | 1u << PENUMBRA_INST_WRITE);
 }
 
 static void register_module(struct penumbra_inst_module *m)
