@@ -17,6 +17,9 @@
 /* A script's interpreter may be a script, this many times (fs/exec.c, exec_binprm). */
 enum { SCRIPT_DEPTH_MAX = 5 };
 
+/* What helps where no library can be preloaded. */
+#define FROM_OUTSIDE "; or sample it from outside, as root: penumbra record --external"
+
 /* One file on the way from the command line to an ELF file. */
 struct step {
     const char *path;
@@ -80,7 +83,7 @@ static bool check_privileges(const char *path, const struct stat *st, struct err
     return err_set(e, ERR_PRIVILEGED,
                    "\"%s\" is %s: the loader refuses to preload a library into programs that gain "
                    "privileges. Record a copy of it without them (cp, then run the copy), or run "
-                   "penumbra as the user it changes to", path, why);
+                   "penumbra as the user it changes to" FROM_OUTSIDE, path, why);
 }
 
 static bool wrong_machine(const char *path, const struct elf_probe *p, struct err *e)
@@ -97,8 +100,9 @@ static bool wrong_machine(const char *path, const struct elf_probe *p, struct er
     else if (p->machine == EM_RISCV)
         what = "RISC-V";
     return err_set(e, ERR_WRONG_MACHINE,
-                   "\"%s\" was built for %s (ELF machine %u); penumbra records 64-bit x86-64 "
-                   "programs only", path, what, p->machine);
+                   "\"%s\" was built for %s (ELF machine %u); programs are recorded from inside if "
+                   "they are 64-bit x86-64 ones%s", path, what, p->machine,
+                   p->machine == EM_386 || p->machine == EM_X86_64 ? FROM_OUTSIDE : "");
 }
 
 /* Whether a static program has the note that Go's linker writes: its name is "Go". */
@@ -136,11 +140,10 @@ static bool check_elf(const char *path, const struct elf_probe *p, const struct 
                 e, ERR_STATIC,
                 "\"%s\" is a static Go program, so no library can be preloaded into it; build "
                 "it with the system's linker to record it: CGO_ENABLED=1 go build -ldflags "
-                "'-linkmode external'",
-                path);
+                "'-linkmode external'" FROM_OUTSIDE, path);
         return err_set(e, ERR_STATIC,
                        "\"%s\" is statically linked, so no library can be preloaded into it; link "
-                       "it dynamically (without -static) to record it", path);
+                       "it dynamically (without -static) to record it" FROM_OUTSIDE, path);
     case ELF_PROBE_BROKEN:
         return err_set(e, ERR_NOT_EXECUTABLE,
                        "\"%s\" begins like an ELF file, but is damaged or no program (truncated? "
@@ -156,7 +159,8 @@ static bool check_elf(const char *path, const struct elf_probe *p, const struct 
     if (p->kind == ELF_PROBE_NOT_GLIBC)
         return err_set(e, ERR_WRONG_MACHINE,
                        "\"%s\" uses the C library of \"%s\", not glibc; libpenumbra-rt.so can be "
-                       "preloaded into programs of glibc only", path, p->interpreter);
+                       "preloaded into programs of glibc only" FROM_OUTSIDE, path,
+                       p->interpreter);
     return check_privileges(path, st, e);
 }
 

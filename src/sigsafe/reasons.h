@@ -61,9 +61,10 @@
 /* Why a program that a recorded one executed is not recorded. */
 #define UNFOLLOWED_REASONS(X)                                                                      \
     X(UNFOLLOWED_USER, "user", "run as another user, who may not write the counters")            \
-    X(UNFOLLOWED_SETUID, "setuid", "setuid or setgid")                                              \
-    X(UNFOLLOWED_STATIC, "static", "statically linked")                                             \
-    X(UNFOLLOWED_FOREIGN, "foreign", "for another machine or another C library")                    \
+    X(UNFOLLOWED_SETUID, "setuid", "setuid or setgid (as root: record --external)")                 \
+    X(UNFOLLOWED_STATIC, "static", "statically linked (as root: record --external)")                \
+    X(UNFOLLOWED_FOREIGN, "foreign",                                                               \
+      "for another machine or another C library (as root: record --external)")                     \
     X(UNFOLLOWED_AWAY, "away", "started where Penumbra's library is not (a chroot or container)")   \
     X(UNFOLLOWED_HIDDEN, "hidden", "started where the counters are not (another /dev/shm: --spool)") \
     X(UNFOLLOWED_CONFINED, "confined", "by children of vfork that had entered a sandbox")

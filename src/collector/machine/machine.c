@@ -265,13 +265,15 @@ static void put_walked(const struct machine *m, struct buf *notes)
                        m->no_bpf.message);
         return;
     }
-    buf_printf(notes, "the kernel walked %" PRIu64 " stacks itself, %.1f frames each, in %.3f s of "
-                      "CPU time; half of them took %.2f us or less",
-               w->count, w->count ? (double)w->frames / (double)w->count : 0, (double)w->ns / 1e9,
-               median_ns(w->by_ns) / 1e3);
-    if (thirty)
-        buf_printf(notes, ", those of 30 frames %.2f us", thirty / 1e3);
-    buf_puts(notes, "\n");
+    if (w->count) {
+        buf_printf(notes, "the kernel walked %" PRIu64 " stacks itself, %.1f frames each, in "
+                          "%.3f s of CPU time; half of them took %.2f us or less",
+                   w->count, (double)w->frames / (double)w->count, (double)w->ns / 1e9,
+                   median_ns(w->by_ns) / 1e3);
+        if (thirty)
+            buf_printf(notes, ", those of 30 frames %.2f us", thirty / 1e3);
+        buf_puts(notes, "\n");
+    }
     machine_bpf_notes(m->bpf, notes);
     put_some(notes, w->stale, "stack", "stacks",
              "walked by the kernel left out: what was mapped had just changed");

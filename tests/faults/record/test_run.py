@@ -82,7 +82,7 @@ class Streams(Case):
                         ("--exact", "--tool", "blocks")):
             said = self.record(*options, "sh", "-c",
                                "/sbin/ldconfig -p >/dev/null; exit 3").stderr.decode()
-            self.assertIn("penumbra: not recorded, of programs that were executed: 1, statically linked\n", said)
+            self.assertIn("penumbra: not recorded, of programs that were executed: 1, statically linked (as root: record --external)\n", said)
 
     def test_summary_in_a_sandbox(self):
         """Where something was left out, its CPU time is not known: no share of it is, and it is not

@@ -214,7 +214,7 @@ void machine_bpf_notes(const struct machine_bpf *b, struct buf *notes)
         [WALK_MODE] = "of 32-bit programs",
         [WALK_CHANGED] = "while tables changed",
     };
-    const char *between = "the collector walked the others: ";
+    const char *between = "stacks that the collector walked: ";
     for (unsigned i = 0; i < WALK_REASONS; i++) {
         if (!b->wanted[i] || !why[i])
             continue;
