@@ -27,7 +27,8 @@
     X(TRUNC_BAD_CFI, "bad-cfi", "unwind information that cannot be interpreted")                   \
     X(TRUNC_BAD_STACK, "bad-stack", "the caller's frame would be outside readable stack memory")   \
     X(TRUNC_NO_PROGRESS, "no-progress", "the caller's frame would not be above its callee's")     \
-    X(TRUNC_MODE, "32-bit", "the stack of a 32-bit program, which is not walked")
+    X(TRUNC_MODE, "32-bit", "the stack of a 32-bit program, which is not walked")                  \
+    X(TRUNC_OUTSIDE, "outside", "a process outside Penumbra's PID namespace, not to be looked at")
 
 /* Why code that ran under the engine went on natively. */
 #define STOP_REASONS(X)                                                                            \

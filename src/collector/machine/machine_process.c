@@ -94,6 +94,13 @@ static struct machine_process *process_add(struct machine_processes *all, int32_
     return p;
 }
 
+static void set_outside(struct machine_process *p)
+{
+    p->known = p->outside = true;
+    p->user = (uid_t)-1;
+    snprintf(p->name, sizeof p->name, "(outside)");
+}
+
 struct machine_process *machine_process_at(struct machine_processes *all, int32_t pid)
 {
     struct machine_process *p = machine_process_find(all, pid);
@@ -102,7 +109,10 @@ struct machine_process *machine_process_at(struct machine_processes *all, int32_
         p = process_add(all, pid);
     if (!p || p->known)
         return p;
-    machine_proc_read(all, p);
+    if (pid == MACHINE_OUTSIDE)
+        set_outside(p);
+    else
+        machine_proc_read(all, p);
     if (all->services)
         p->service = machine_service_find(all->services, pid, p->ppid, p->service);
     if (!p->name[0])
@@ -244,7 +254,8 @@ static void process_fork(struct machine_processes *all, const struct machine_rec
     p->in_tree = parent->in_tree || r->pid == all->selection.pid;
     p->start_ns = r->time;
     memcpy(p->name, parent->name, sizeof p->name);
-    p->known = parent->known && machine_process_maps_room(p, parent->map_count);
+    p->known = parent->known && !parent->outside &&
+               machine_process_maps_room(p, parent->map_count);
     if (p->known && parent->map_count)
         memcpy(p->maps, parent->maps, parent->map_count * sizeof *p->maps);
     p->map_count = p->known ? parent->map_count : 0;
@@ -281,7 +292,7 @@ void machine_processes_note(struct machine_processes *all, const struct machine_
         return;
     }
     struct machine_process *p = machine_process_find(all, r->pid);
-    if (!p || (p->scanned_ns > r->time && r->kind != MACHINE_EXIT))
+    if (!p || p->outside || (p->scanned_ns > r->time && r->kind != MACHINE_EXIT))
         return;
     switch (r->kind) {
     case MACHINE_MAP: note_map(all, p, r); break;

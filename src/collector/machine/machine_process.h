@@ -50,6 +50,7 @@ struct machine_process {
     bool ended;
     uint64_t end_ns;
     bool unreadable;     /* /proc does not tell us what it has mapped */
+    bool outside;        /* all that have no number in this PID namespace: the kernel says 0 */
     struct machine_map *maps; /* disjoint, by address */
     uint32_t map_count, map_capacity;
     struct unwind_index *index; /* NULL: the maps have changed */
@@ -75,6 +76,10 @@ struct machine_processes {
     uint32_t generation; /* of the last index made */
     uint64_t unreadable; /* processes with samples whose maps may not be read */
 };
+
+/* What the kernel calls processes, and threads, that have no number in our PID namespace. The idle
+ * threads are called so too: no sample is of them. */
+enum { MACHINE_OUTSIDE = 0 };
 
 /* Reads all of /proc. */
 void machine_processes_scan(struct machine_processes *all);

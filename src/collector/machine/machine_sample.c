@@ -113,7 +113,7 @@ static bool has_no_user_part(struct machine_sampler *s, const struct machine_pro
     uint64_t pc = sample->regs.r[UNWIND_RIP], before;
     if (sample->abi == PERF_SAMPLE_REGS_ABI_NONE)
         return true;
-    if (!sample->kernel_count || p->unreadable || sample->stack_size)
+    if (!sample->kernel_count || p->unreadable || p->outside || sample->stack_size)
         return false;
     return !machine_process_map(p, pc) || (machine_memory_fetch(&s->memory, pc - 8, &before) &&
                                            before >> SYSCALL_SHIFT == SYSCALL);
@@ -127,6 +127,8 @@ static struct unwind_result walk(struct machine_sampler *s, struct machine_proce
     machine_memory_begin(&s->memory, p, sample);
     if (has_no_user_part(s, p, sample))
         return (struct unwind_result){0};
+    if (p->outside)
+        return (struct unwind_result){.truncation = TRUNC_OUTSIDE};
     if (index && sample->abi != PERF_SAMPLE_REGS_ABI_64)
         return leaf_alone(s, p, sample);
     do {

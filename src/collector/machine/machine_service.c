@@ -79,7 +79,9 @@ uint32_t machine_service_find(struct machine_services *all, int32_t pid, int32_t
                               uint32_t before)
 {
     char path[PATH_MAX], name[MACHINE_SERVICE_NAME] = "[kernel]";
-    if (pid != KTHREADD && ppid != KTHREADD) {
+    if (!pid) {
+        snprintf(name, sizeof name, "[outside]");
+    } else if (pid != KTHREADD && ppid != KTHREADD) {
         if (!group_read(pid, path, sizeof path))
             return before;
         machine_service_name(path, name);

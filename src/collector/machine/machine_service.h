@@ -5,6 +5,7 @@
  *      /docker/4f5e...64 digits                         docker/4f5e12345678
  *      /kubepods/pod1/4f5e...64 digits                  pod1/4f5e12345678
  *      / and kernel threads                             /  [kernel]
+ *      processes outside our PID namespace              [outside]
  *
  * Names of control groups may hold anything. They are data.
  *
@@ -23,7 +24,8 @@ struct machine_services {
     uint32_t count, capacity;
 };
 
-/* The number of a process's service; `before` if nothing tells, as it is over. */
+/* The number of a process's service (pid 0: all outside our PID namespace); `before` if nothing
+ * tells, as it is over. */
 uint32_t machine_service_find(struct machine_services *all, int32_t pid, int32_t ppid,
                               uint32_t before);
 /* What a control group's path says. */

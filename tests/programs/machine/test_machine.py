@@ -250,6 +250,22 @@ def whole():
     expect("machine-split;" in folded and "main;in_first" in folded, folded[:500])
 
 
+def outside():
+    """In a PID namespace of its own, as containers have: what runs outside it is one process, and its time has no names."""
+    before = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if run([*before, "true"]).returncode:
+        skip("no PID namespaces here")
+    with subprocess.Popen([target("machine-split"), "100000"]) as running:
+        machine = Machine(["-a"], [target("machine-split"), "400"], before=before)
+        running.kill()
+    machine.check_parts()
+    expect([p["name"] for p in machine.report["processes"] if not p["pid"]] == ["(outside)"], f"{machine.report['processes']}")
+    samples = sum(t["samples"] for t in machine.report["threads"] if not t["pid"])
+    expect(50 < machine.report["truncated_by_reason"]["outside"] <= samples, f"{samples}: {machine.report['truncated_by_reason']}")
+    expect(machine.total("[jit]") == 0 and "generated code" not in machine.stderr, machine.stderr)
+    machine.check_complete(1 - 1.02 * samples / machine.report["samples"])
+
+
 def process():
     """--external -p: a process that runs already, and nothing else; it ends with the process."""
     with subprocess.Popen([target("machine-split"), "600"]) as running:
@@ -334,4 +350,4 @@ def refused():
             expect(not os.listdir(folder), f"left behind: {os.listdir(folder)}")
 
 
-main({test.__name__: test for test in (split, foreign, set_user, unshared, walked, not_walked, swarm, whole, process, group, lost, killed, refused)})
+main({test.__name__: test for test in (split, foreign, set_user, unshared, walked, not_walked, swarm, whole, process, group, lost, killed, refused, outside)})
