@@ -66,6 +66,17 @@ double chance_student_95(double freedom)
     return high;
 }
 
+/* The t of which P(|T| >= t) is p, T normal; of p = 0 the greatest that can be told. */
+static double chance_normal_of(double p)
+{
+    double low = 0, high = 40;
+    for (int i = 0; i < 60; i++) {
+        double middle = (low + high) / 2;
+        *(chance_student(middle, INFINITY) > p ? &low : &high) = middle;
+    }
+    return high;
+}
+
 /* P(X >= k) of X binomial (n, p); for real numbers too. */
 static double binomial_tail(double k, double n, double p)
 {
@@ -73,6 +84,8 @@ static double binomial_tail(double k, double n, double p)
 }
 
 /* ---- one recording a side ---- */
+
+#define NORMAL_95 1.959963984540054
 
 static double square(double x)
 {
@@ -84,9 +97,15 @@ static double value_of(struct chance_side s)
     return s.scale * s.share;
 }
 
-static double of_certainty(double difference)
+/* Values are quotients: what is less is their rounding. */
+static bool is_rounding(double difference, double value)
 {
-    return difference == 0 ? 1 : 0;
+    return fabs(difference) <= 1e-12 * fabs(value);
+}
+
+static double of_certainty(double a, double b)
+{
+    return is_rounding(b - a, fmax(fabs(a), fabs(b))) ? 1 : 0;
 }
 
 /* Given a's and b's hits together, a's are binomial: each hit is a's with the chance that its share
@@ -105,17 +124,18 @@ static double score_p(struct chance_side a, struct chance_side b)
     double weight_a = a.n / a.scale, weight_b = b.n / b.scale;
     double value = (a.share * a.n + b.share * b.n) / (weight_a + weight_b);
     double p = fmin(1, value / a.scale), q = fmin(1, value / b.scale);
-    double variance = square(a.scale) * p * (1 - p) / a.n + square(b.scale) * q * (1 - q) / b.n;
+    double variance = square(a.scale) * p * (1 - p) / a.n + square(b.scale) * q * (1 - q) / b.n +
+                      square(value) * (a.scale_error + b.scale_error);
     double difference = value_of(b) - value_of(a);
     return variance > 0 ? chance_student(difference / sqrt(variance), INFINITY)
-                        : of_certainty(difference);
+                        : of_certainty(value_of(a), value_of(b));
 }
 
 static double sampling_p(struct chance_side a, struct chance_side b)
 {
     double hits_a = a.share * a.n, hits_b = b.share * b.n;
     if (isinf(a.n) || isinf(b.n) || !(a.scale > 0) || !(b.scale > 0))
-        return of_certainty(value_of(b) - value_of(a));
+        return of_certainty(value_of(a), value_of(b));
     double chance = a.n / a.scale / (a.n / a.scale + b.n / b.scale);
     if (fmin(hits_a, hits_b) < CHANCE_RARE)
         return rare_p(hits_a, hits_b, chance);
@@ -137,8 +157,10 @@ struct chance_verdict chance_of_sampling(struct chance_side a, struct chance_sid
 {
     struct interval x = interval_of(a), y = interval_of(b);
     double difference = value_of(b) - value_of(a);
-    double down = sqrt(square(value_of(b) - y.low) + square(x.high - value_of(a)));
-    double up = sqrt(square(y.high - value_of(b)) + square(value_of(a) - x.low));
+    double of_scales = square(NORMAL_95 * value_of(a)) * a.scale_error +
+                       square(NORMAL_95 * value_of(b)) * b.scale_error;
+    double down = sqrt(square(value_of(b) - y.low) + square(x.high - value_of(a)) + of_scales);
+    double up = sqrt(square(y.high - value_of(b)) + square(value_of(a) - x.low) + of_scales);
     return (struct chance_verdict){difference - down, difference + up, sampling_p(a, b)};
 }
 
@@ -169,14 +191,34 @@ struct chance_verdict chance_of_runs(const double *a, size_t a_count, const doub
                      : b_count < 2 ? (double)(a_count - 1)
                                    : square(u + v) / (square(u) / (double)(a_count - 1) +
                                                       square(v) / (double)(b_count - 1));
-    if (!(u + v > 0))
-        return (struct chance_verdict){difference, difference, of_certainty(difference)};
+    if (is_rounding(sqrt(u + v), fmax(fabs(x.mean), fabs(y.mean))))
+        return (struct chance_verdict){difference, difference, of_certainty(x.mean, y.mean)};
     double error = sqrt(u + v), half = chance_student_95(freedom) * error;
     return (struct chance_verdict){difference - half, difference + half,
                                    chance_student(difference / error, freedom)};
 }
 
 /* ---- many comparisons ---- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+double chance_dispersion(double *p, size_t count)
+{
+    size_t m = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(p[i]))
+            p[m++] = p[i];
+    if (m < CHANCE_SPREAD_LEAST)
+        return 1;
+    qsort(p, m, sizeof *p, compare_numbers);
+    double median = (p[(m - 1) / 2] + p[m / 2]) / 2;
+    double t = chance_normal_of(median) / chance_normal_of(0.5);
+    return fmax(1, square(t));
+}
 
 struct ordered {
     double p;

@@ -19,12 +19,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { CHANCE_RARE = 10 };
+enum { CHANCE_RARE = 10, CHANCE_SPREAD_LEAST = 10 };
 
-/* One side of a comparison: a share of n effective samples (INFINITY: all was counted), and what
- * the share is multiplied by to be comparable. */
+/* One side of a comparison: a share of n effective samples (INFINITY: no error), and what the share
+ * is multiplied by to be comparable. */
 struct chance_side {
     double share, n, scale;
+    double scale_error; /* variance of the scale by its square: 0 if it is known */
 };
 
 struct chance_verdict {
@@ -40,6 +41,13 @@ struct chance_verdict chance_of_runs(const double *a, size_t a_count, const doub
 /* q[i]: the least false discovery rate at which p[i] is significant. p of NAN are no comparisons,
  * and have a q of NAN. False without memory. */
 bool chance_adjust(const double *p, double *q, size_t count);
+
+/* The variance of what p are of, in units of that which they were computed with: 1 if p of nothing
+ * but chance are uniform (Devlin and Roeder, Genomic Control for Association Studies, Biometrics
+ * 55, 1999). The median of them is what counts, so less than half of them may be of changes.
+ * 1, too, if they spread less, or are less than CHANCE_SPREAD_LEAST. p is sorted, without its
+ * NAN. */
+double chance_dispersion(double *p, size_t count);
 
 /* P(|T| >= |t|) of Student's distribution; infinite freedom: of the normal one. */
 double chance_student(double t, double freedom);

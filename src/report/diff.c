@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/chance.h"
 #include "report/diff_judge.h"
 #include "report/path_ids.h"
 
@@ -112,9 +113,37 @@ static bool weights_init(struct weights *w, const struct diff *d, size_t rows)
     return w->list;
 }
 
-static double effective_of(const struct view *v)
+/* What was counted in full has no error of sampling. But one run does not tell how the next one
+ * differs: then its counts are taken for those of independent events. */
+static double draws_of(const struct diff *d, const struct view *v)
 {
-    return metric_of(v)->how == METRIC_EXACT ? INFINITY : v->effective;
+    bool exact = metric_of(v)->how == METRIC_EXACT;
+    if (exact && d->run_count > DIFF_SIDES)
+        return INFINITY;
+    return exact && !v->of_blocks ? (double)v->samples : v->effective;
+}
+
+/* Of a sample's weights, which count periods. */
+static double excess_of(const struct view *v)
+{
+    double all = (double)v->samples;
+    bool known = metric_of(v)->how != METRIC_EXACT && v->effective > 0;
+    return known ? fmax(0, all * (all / v->effective - 1)) : 0;
+}
+
+/* Of a recording's total, if that is what values are multiplied by. Periods drawn from
+ * [P/2, 3P/2] have a variance of P^2 / 12. What samples weigh beyond one period is as likely too
+ * much as not. */
+static double total_error(const struct diff *d, const struct view *v)
+{
+    enum { RANDOMIZED = 12 };
+    double all = (double)v->samples;
+    if (d->by == DIFF_BY_TOTAL)
+        return 0;
+    if (metric_of(v)->how == METRIC_EXACT)
+        return 1 / draws_of(d, v);
+    double even = metric_of(v)->how == METRIC_RANDOMIZED ? all / RANDOMIZED : 0;
+    return (even + excess_of(v)) / all / all;
 }
 
 static bool judge_all(const struct diff *d, const struct weights *w, struct diff_rows *rows)
@@ -123,18 +152,36 @@ static bool judge_all(const struct diff *d, const struct weights *w, struct diff
     struct diff_draws *runs = calloc(d->run_count + 1u, sizeof *runs);
     for (uint32_t r = 0; runs && r < d->run_count; r++) {
         const struct view *v = d->runs[r].view;
-        runs[r] = (struct diff_draws){d->runs[r].side, (double)v->samples, effective_of(v),
-                                      d->scales[r]};
+        runs[r] = (struct diff_draws){
+            .side = d->runs[r].side, .all = (double)v->samples,
+            .n = draws_of(d, v) / d->dispersion, .scale = d->scales[r],
+            .scale_error = total_error(d, v) * d->dispersion,
+            .excess = excess_of(v)};
     }
     bool ok = values && runs;
     for (uint32_t i = 0; ok && i < rows->count; i++)
-        for (unsigned k = 0; k < DIFF_WEIGHTS; k++)
-            diff_judge(runs, d->run_count, weight_at(w, i, k), values, &rows->list[i].change[k]);
+        for (unsigned k = 0; k < DIFF_WEIGHTS; k++) {
+            struct diff_change *c = &rows->list[i].change[k];
+            *c = (struct diff_change){0};
+            diff_judge(runs, d->run_count, weight_at(w, i, k), values, c);
+        }
     for (unsigned k = 0; ok && k < DIFF_WEIGHTS; k++)
         ok = !rows->count ||
              diff_adjust(&rows->list->change[k], sizeof *rows->list, rows->count);
     free(values);
     free(runs);
+    return ok;
+}
+
+/* By rows' own samples, of which each is in one row. */
+static bool find_dispersion(struct diff *d, const struct diff_rows *rows)
+{
+    double *p = calloc(rows->count + 1u, sizeof *p);
+    for (uint32_t i = 0; p && i < rows->count; i++)
+        p[i] = rows->list[i].change[DIFF_SELF].p;
+    bool ok = p;
+    d->dispersion = ok ? fmax(d->dispersion, chance_dispersion(p, rows->count)) : 1;
+    free(p);
     return ok;
 }
 
@@ -145,13 +192,12 @@ static uint32_t function_at(const struct diff *d, uint32_t run, uint32_t functio
     return d->names.functions[d->names.ids[run][function]].same;
 }
 
-static bool make_functions(struct diff *d)
+static bool make_functions(struct diff *d, struct weights *w)
 {
-    struct weights w;
     struct diff_rows *rows = &d->functions;
     uint32_t *row_of = calloc(d->names.count + 1u, sizeof *row_of); /* index + 1 */
     rows->list = calloc(d->names.count + 1u, sizeof *rows->list);
-    bool ok = weights_init(&w, d, d->names.count) && row_of && rows->list;
+    bool ok = weights_init(w, d, d->names.count) && row_of && rows->list;
     for (uint32_t r = 0; ok && r < d->run_count; r++)
         for (uint32_t i = 0; i < d->runs[r].view->function_count; i++) {
             const struct view_function *f = &d->runs[r].view->functions[i];
@@ -162,11 +208,9 @@ static bool make_functions(struct diff *d)
                 rows->list[rows->count] = (struct diff_row){.function = id, .parent = VIEW_NONE};
                 row_of[id] = ++rows->count;
             }
-            weight_at(&w, row_of[id] - 1, DIFF_SELF)[r] += (double)f->self;
-            weight_at(&w, row_of[id] - 1, DIFF_TOTAL)[r] += (double)f->total;
+            weight_at(w, row_of[id] - 1, DIFF_SELF)[r] += (double)f->self;
+            weight_at(w, row_of[id] - 1, DIFF_TOTAL)[r] += (double)f->total;
         }
-    ok = ok && judge_all(d, &w, rows);
-    free(w.list);
     free(row_of);
     return ok;
 }
@@ -199,20 +243,41 @@ static bool add_contexts(struct diff *d, uint32_t run, struct path_ids *paths,
     return ok;
 }
 
-static bool make_contexts(struct diff *d)
+static bool make_contexts(struct diff *d, struct weights *w)
 {
-    struct weights w = {0};
     struct path_ids paths = {0};
     size_t nodes = 0;
     for (uint32_t r = 0; r < d->run_count; r++)
         nodes += d->runs[r].view->tree.count;
     d->contexts.list = calloc(nodes + 1, sizeof *d->contexts.list);
-    bool ok = path_ids_init(&paths, nodes) && weights_init(&w, d, nodes) && d->contexts.list;
+    bool ok = path_ids_init(&paths, nodes) && weights_init(w, d, nodes) && d->contexts.list;
     for (uint32_t r = 0; ok && r < d->run_count; r++)
-        ok = add_contexts(d, r, &paths, &w);
-    ok = ok && judge_all(d, &w, &d->contexts);
+        ok = add_contexts(d, r, &paths, w);
     path_ids_fini(&paths);
-    free(w.list);
+    return ok;
+}
+
+/* Twice, if rows differ by more than their samples explain. */
+static bool judge_rows(struct diff *d, const struct weights *functions,
+                       const struct weights *contexts)
+{
+    d->dispersion = 1;
+    bool ok = judge_all(d, functions, &d->functions) && judge_all(d, contexts, &d->contexts);
+    if (!ok || d->run_count > DIFF_SIDES)
+        return ok;
+    ok = find_dispersion(d, &d->functions) && find_dispersion(d, &d->contexts);
+    if (!ok || !(d->dispersion > 1))
+        return ok;
+    return judge_all(d, functions, &d->functions) && judge_all(d, contexts, &d->contexts);
+}
+
+static bool make_rows(struct diff *d)
+{
+    struct weights functions = {0}, contexts = {0};
+    bool ok = make_functions(d, &functions) && make_contexts(d, &contexts) &&
+              judge_rows(d, &functions, &contexts);
+    free(functions.list);
+    free(contexts.list);
     return ok;
 }
 
@@ -233,7 +298,7 @@ struct diff *diff_build(const struct diff_run *runs, uint32_t count, enum diff_n
         ok = check_run(runs[0].view, runs[r].view, r + 1, e);
     }
     ok = ok && find_scales(d, e) && diff_names_make(&d->names, runs, count, shapes, e);
-    if (ok && (!make_functions(d) || !make_contexts(d)))
+    if (ok && !make_rows(d))
         ok = err_set(e, ERR_INTERNAL, "cannot compare: out of memory");
     if (ok)
         return d;

@@ -50,6 +50,9 @@ struct diff {
     const struct diff_run *runs;
     uint32_t run_count, side_runs[DIFF_SIDES];
     double *scales; /* by run */
+    /* One recording a side: how much more its rows differ than sampling explains, in units of its
+     * variance; 1 at least, and 1 where runs tell their spread. */
+    double dispersion;
     enum diff_normalize by;
     struct diff_names names;
     struct diff_rows functions, contexts; /* contexts[0] is the root */

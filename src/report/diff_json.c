@@ -116,6 +116,7 @@ bool diff_json(struct buf *out, const struct diff *d, const char *const *files, 
     json_key_string(&j, "metric", m->name);
     json_key_string(&j, "unit", m->unit);
     json_key_double(&j, "rate", DIFF_RATE);
+    json_key_double(&j, "dispersion", d->dispersion);
     put_runs(&j, d, "before", DIFF_BEFORE, files);
     put_runs(&j, d, "after", DIFF_AFTER, files);
     bool ok = put_functions(&j, d, min, e) && put_contexts(&j, d, min, e);

@@ -5,25 +5,48 @@
 
 #include "report/chance.h"
 
+/* The least share of n that hits may be worth, by how unevenly samples weigh: all of the excess may
+ * be theirs, but no sample has more than the heaviest one possible. */
+static double worth_least(const struct diff_draws *run, double hits)
+{
+    double heaviest = (1 + sqrt(1 + 4 * run->excess)) / 2, squares_all = run->all + run->excess;
+    double squares = fmin(fmin(hits * heaviest, hits + run->excess), squares_all);
+    double share = hits / run->all, rest = 1 - share;
+    double evenly = share * rest * squares_all;
+    double unevenly = rest * rest * squares + share * share * (squares_all - squares);
+    return evenly > 0 && evenly < unevenly ? evenly / unevenly : 1;
+}
+
+static double worth_of_all(const struct diff_draws *runs, uint32_t count, const double *hits)
+{
+    double worth = 1;
+    for (uint32_t r = 0; r < count; r++)
+        worth = fmin(worth, worth_least(&runs[r], hits[r]));
+    return worth;
+}
+
 /* A side as one sampling: all its draws, and the mean value. */
 static struct chance_side side_of(const struct diff_draws *runs, uint32_t count,
                                   const double *hits, unsigned side, const struct diff_change *c)
 {
-    double hit = 0, all = 0, scales = 0;
+    double worth = worth_of_all(runs, count, hits);
+    double hit = 0, all = 0, scales = 0, error = 0;
     struct chance_side s = {0};
     uint32_t of_side = 0;
     for (uint32_t r = 0; r < count; r++) {
-        double n = runs[r].n;
+        double n = runs[r].n * worth;
         if (runs[r].side != side)
             continue;
         s.n += n;
         hit += hits[r] / runs[r].all * (isinf(n) ? 1 : n);
         all += isinf(n) ? 1 : n;
         scales += runs[r].scale;
+        error += runs[r].scale_error;
         of_side++;
     }
     s.share = all > 0 ? fmin(1, hit / all) : 0;
     s.scale = s.share > 0 ? c->value[side] / s.share : scales / of_side;
+    s.scale_error = error / of_side / of_side;
     return s;
 }
 

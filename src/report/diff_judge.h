@@ -13,6 +13,10 @@ struct diff_draws {
     double all;   /* weights that could be hits; more than 0 */
     double n;     /* independent draws that these are worth; INFINITY: all was counted */
     double scale; /* what a share of them is multiplied by */
+    double scale_error; /* variance of the scale by its square */
+    /* Sum of w(w - 1) of samples that weigh w: which of them weigh more than 1 is not known. 0: all
+     * weigh the same, or n says all. */
+    double excess;
 };
 
 /* hits[run] of runs[run].all. The runs before come first; there is one of each side. values: room

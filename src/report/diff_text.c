@@ -7,6 +7,8 @@
 
 /* Innermost frames of a context that a row shows. */
 enum { FRAMES = 6 };
+/* A dispersion that is more than what few rows differ in it by chance. */
+#define DISPERSION_TOLD 2.0
 
 static const char *const side_names[DIFF_SIDES] = {"before", "after"};
 
@@ -39,6 +41,10 @@ static void write_scale(FILE *out, const struct diff *d)
         fprintf(out, ", in percent of the mean total before; the total after is %.2f%%",
                 100 * d->scale[DIFF_AFTER]);
     fputc('\n', out);
+    if (d->dispersion > DISPERSION_TOLD)
+        fprintf(out, "note    most functions or contexts differ, by %.1f times what sampling "
+                "explains: less than that is taken for chance; several recordings tell\n",
+                sqrt(d->dispersion));
     if (d->by != DIFF_BY_TOTAL && d->run_count == DIFF_SIDES)
         fputs("note    one recording a side: how much whole runs differ by chance is not known, "
               "and counts as change; several tell (--before, --after)\n",

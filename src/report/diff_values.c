@@ -15,13 +15,14 @@ struct seen {
     uint64_t place, value; /* hashes; value 0: of the place itself */
     uint32_t run, hotlist, entry;
     double observed;
-    double draws; /* of a place: INFINITY if all was observed */
+    double draws; /* of a place; INFINITY: there is no error of sampling */
 };
 
 struct collected {
     struct seen *list;
     size_t count;
     double *all; /* observations by run */
+    bool alone;  /* one recording a side: how much runs differ is not known (docs/diff.md) */
 };
 
 /* ---- what is the same on both sides ---- */
@@ -82,7 +83,9 @@ static void collect_hotlist(struct collected *c, struct value_reader *r, uint32_
     bool all = !r->values->every && !list->steps && !r->values->summary;
     struct seen seen = {.place = place_hash(r, h, programs), .run = run, .hotlist = index,
                         .observed = (double)list->observed,
-                        .draws = all ? INFINITY : kept_of(list)};
+                        .draws = !all             ? kept_of(list)
+                                 : c->alone        ? (double)list->observed
+                                                   : INFINITY};
     c->all[run] += seen.observed;
     c->list[c->count++] = seen;
     /* Of values that were kept once each, shares are those of how many were kept. */
@@ -119,7 +122,8 @@ static bool collect(struct collected *c, const struct diff_values *d)
         for (uint32_t i = 0; i < v->hotlist_count; i++)
             most += v->hotlists[i].list->count + 1u;
     }
-    *c = (struct collected){.list = calloc(most, sizeof *c->list),
+    *c = (struct collected){.alone = d->run_count <= DIFF_SIDES,
+                            .list = calloc(most, sizeof *c->list),
                             .all = calloc(d->run_count + 1u, sizeof *c->all)};
     if (!c->list || !c->all)
         return false;

@@ -1,5 +1,6 @@
 #include "report/view.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -293,19 +294,10 @@ static bool root_add(struct builder *b)
 static bool threads_add(struct builder *b)
 {
     const struct profile *p = b->view->profile;
-    uint64_t weight = 0, squares = 0, taken = 0;
-    for (uint32_t t = 0; t < p->thread_count; t++) {
-        if (!b->view->threads_chosen[t])
-            continue;
-        weight = add_saturated(weight, p->threads[t].weight);
-        squares = add_saturated(squares, p->threads[t].weight_squares);
-        taken = add_saturated(taken, p->threads[t].taken);
-        if (!thread_add(b, &p->threads[t]))
+    for (uint32_t t = 0; t < p->thread_count; t++)
+        if (b->view->threads_chosen[t] && !thread_add(b, &p->threads[t]))
             return false;
-    }
     shares_settle(b->view);
-    b->view->effective = squares ? (double)weight * (double)weight / (double)squares
-                                 : (double)taken;
     return true;
 }
 
@@ -324,8 +316,44 @@ static bool blocks_add(struct builder *b)
         uint64_t *self = &b->view->tree.nodes[node].self;
         *self = add_saturated(*self, n.self);
     }
-    b->view->effective = (double)observed_code(p)->instructions;
     return true;
+}
+
+/* Where all blocks were counted, each execution of one is a sample, which weighs its instructions:
+ * they are executed together. */
+static double effective_of_blocks(const struct profile_counts *code)
+{
+    double weight = 0, squares = 0;
+    for (uint32_t i = 0; i < code->block_count; i++) {
+        double each = code->blocks[i].instructions, count = (double)code->blocks[i].count;
+        weight += count * each;
+        squares += count * each * each;
+    }
+    return squares > 0 ? weight * weight / squares : 0;
+}
+
+/* Of what a trigger took, its first metric has all. Of another one, such as what is live of the
+ * bytes allocated, it is the part that has a weight by it. */
+static void effective_find(struct view *v)
+{
+    const struct profile *p = v->profile;
+    uint64_t weight = 0, squares = 0, taken = 0;
+    for (uint32_t t = 0; t < p->thread_count; t++) {
+        const struct profile_thread *thread = &p->threads[t];
+        if (!v->threads_chosen[t])
+            continue;
+        weight = add_saturated(weight, thread->weight);
+        squares = add_saturated(squares, thread->weight_squares);
+        taken = add_saturated(taken, thread->taken);
+    }
+    double w = (double)weight;
+    v->effective = v->of_blocks && profile_is_exact(p) ? effective_of_blocks(observed_code(p))
+                   : squares                           ? w * w / (double)squares
+                                                       : (double)taken;
+    bool derived = v->metric && profile_trigger_of(p, v->metric) ==
+                                    profile_trigger_of(p, v->metric - 1);
+    if (derived && weight)
+        v->effective *= fmin(1, (double)v->samples_all / w);
 }
 
 static void by_thread_free(struct view *v)
@@ -370,6 +398,8 @@ struct view *view_build(const struct profile *p, const struct symbols *s,
     free(b.functions.slots);
     free(b.nodes.slots);
     ok = ok && refine_paths(v, options, e) && totals_compute(v, e);
+    if (ok)
+        effective_find(v);
     if (options->image || options->through_count)
         by_thread_free(v);
     if (ok)

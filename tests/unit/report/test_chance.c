@@ -61,7 +61,7 @@ static void students_distribution(void **state)
 static void newcombes_interval(void **state)
 {
     (void)state;
-    struct chance_side a = {48.0 / 80, 80, 1}, b = {56.0 / 70, 70, 1};
+    struct chance_side a = {48.0 / 80, 80, 1, 0}, b = {56.0 / 70, 70, 1, 0};
     struct chance_verdict v = chance_of_sampling(a, b);
     assert_near(v.low, 0.0524, 5e-5);
     assert_near(v.high, 0.3339, 5e-5);
@@ -69,7 +69,7 @@ static void newcombes_interval(void **state)
     assert_near(back.low, -v.high, 1e-12);
     assert_near(back.p, v.p, 1e-12);
     /* Twice as much of half a share is no difference. */
-    b = (struct chance_side){24.0 / 80, 80, 2};
+    b = (struct chance_side){24.0 / 80, 80, 2, 0};
     v = chance_of_sampling(a, b);
     assert_near(v.low + v.high, 0, 0.1);
     assert_near(v.p, 1, 1e-9);
@@ -79,23 +79,23 @@ static void rare_hits(void **state)
 {
     (void)state;
     /* Of as many samples: none and six are two tails of half of 1/64, and 1/64 besides. */
-    struct chance_verdict v = chance_of_sampling((struct chance_side){0, 1e6, 1},
-                                                 (struct chance_side){6e-6, 1e6, 1});
+    struct chance_verdict v = chance_of_sampling((struct chance_side){0, 1e6, 1, 0},
+                                                 (struct chance_side){6e-6, 1e6, 1, 0});
     assert_near(v.p, 1.0 / 64, 1e-6);
     /* One of a hundred is not rare if ten of a hundred thousand are. */
-    v = chance_of_sampling((struct chance_side){0.01, 100, 1},
-                           (struct chance_side){1e-4, 100000, 1});
+    v = chance_of_sampling((struct chance_side){0.01, 100, 1, 0},
+                           (struct chance_side){1e-4, 100000, 1, 0});
     assert_true(v.p > 0.005 && v.p < 0.05);
     /* The rest is as rare: all of it against all but six. */
-    v = chance_of_sampling((struct chance_side){1, 1e6, 1},
-                           (struct chance_side){1 - 6e-6, 1e6, 1});
+    v = chance_of_sampling((struct chance_side){1, 1e6, 1, 0},
+                           (struct chance_side){1 - 6e-6, 1e6, 1, 0});
     assert_near(v.p, 1.0 / 64, 1e-4);
 }
 
 static void what_was_counted_is_certain(void **state)
 {
     (void)state;
-    struct chance_side a = {0.5, INFINITY, 1}, b = {0.5 + 1e-9, INFINITY, 1};
+    struct chance_side a = {0.5, INFINITY, 1, 0}, b = {0.5 + 1e-9, INFINITY, 1, 0};
     assert_true(chance_of_sampling(a, a).p == 1);
     assert_true(chance_of_sampling(a, b).p == 0);
     struct chance_verdict v = chance_of_sampling(a, b);
@@ -152,8 +152,9 @@ static void sampling_is_calibrated(void **state)
     for (unsigned i = 0; i < sizeof shares / sizeof shares[0]; i++) {
         unsigned wrong = 0, outside = 0;
         for (unsigned k = 0; k < TRIES; k++) {
-            struct chance_side a = {draw(SAMPLES, shares[i]) / SAMPLES, SAMPLES, 1};
-            struct chance_side b = {draw(2 * SAMPLES, shares[i]) / (2 * SAMPLES), 2 * SAMPLES, 1};
+            struct chance_side a = {draw(SAMPLES, shares[i]) / SAMPLES, SAMPLES, 1, 0};
+            struct chance_side b = {draw(2 * SAMPLES, shares[i]) / (2 * SAMPLES), 2 * SAMPLES,
+                                    1, 0};
             struct chance_verdict v = chance_of_sampling(a, b);
             wrong += v.p <= 0.05;
             outside += v.low > 0 || v.high < 0;
@@ -186,6 +187,54 @@ static void runs_are_calibrated(void **state)
     assert_in_range(found, TRIES * 0.9, TRIES);
 }
 
+/* The scale is that of a count which has an error of its own. */
+static void scales_have_errors(void **state)
+{
+    (void)state;
+    enum { TRIES = 4000 };
+    unsigned wrong = 0, outside = 0, bold = 0;
+    const double error = 0.03;
+    seed = 521288629362436069u;
+    for (unsigned k = 0; k < TRIES; k++) {
+        struct chance_side sides[2];
+        for (unsigned i = 0; i < 2; i++)
+            sides[i] = (struct chance_side){.share = draw(1000, 0.9) / 1000, .n = 1000,
+                                            .scale = 1 + error * normal(),
+                                            .scale_error = error * error};
+        struct chance_verdict v = chance_of_sampling(sides[0], sides[1]);
+        wrong += v.p <= 0.05;
+        outside += v.low > 0 || v.high < 0;
+        sides[0].scale_error = sides[1].scale_error = 0;
+        bold += chance_of_sampling(sides[0], sides[1]).p <= 0.05;
+    }
+    assert_in_range(wrong, TRIES * 0.04, TRIES * 0.0604);
+    assert_in_range(outside, 0, TRIES * 0.0604);
+    assert_in_range(bold, TRIES * 0.3, TRIES);
+}
+
+static void dispersion_is_what_most_rows_have(void **state)
+{
+    (void)state;
+    enum { ROWS = 4001 };
+    double p[ROWS];
+    for (double spread = 0.5; spread < 5; spread *= 2) {
+        for (unsigned i = 0; i < ROWS; i++)
+            /* A third is changed. */
+            p[i] = i % 3 ? chance_student(spread * normal(), INFINITY) : i % 2 ? 0 : NAN;
+        double found = chance_dispersion(p, ROWS);
+        if (spread < 1)
+            assert_true(found == 1);
+        else
+            assert_near(found / (spread * spread), 1.5, 0.5);
+    }
+    for (unsigned i = 0; i < CHANCE_SPREAD_LEAST; i++)
+        p[i] = 1e-9;
+    assert_true(chance_dispersion(p, CHANCE_SPREAD_LEAST) > 30);
+    assert_true(chance_dispersion(p, CHANCE_SPREAD_LEAST - 1) == 1);
+    p[0] = NAN;
+    assert_true(chance_dispersion(p, CHANCE_SPREAD_LEAST) == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +242,8 @@ int main(void)
         cmocka_unit_test(rare_hits),               cmocka_unit_test(what_was_counted_is_certain),
         cmocka_unit_test(welchs_test),             cmocka_unit_test(benjamini_and_hochberg),
         cmocka_unit_test(sampling_is_calibrated),  cmocka_unit_test(runs_are_calibrated),
+        cmocka_unit_test(scales_have_errors),
+        cmocka_unit_test(dispersion_is_what_most_rows_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

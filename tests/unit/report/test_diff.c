@@ -20,6 +20,7 @@ static struct symbols *symbols[RUNS_MOST];
 static struct view *views[RUNS_MOST];
 static struct diff_run runs[RUNS_MOST];
 static uint32_t run_count;
+static const char *metric; /* NULL: the first */
 
 static struct profile *add(unsigned side, const char *paths)
 {
@@ -39,7 +40,8 @@ static struct diff *build(enum diff_normalize by, bool shapes, struct err *e)
 {
     for (uint32_t i = 0; i < run_count; i++) {
         symbols[i] = symbols_load(profiles[i], true, e);
-        views[i] = view_build(profiles[i], symbols[i], &(struct view_options){0}, e);
+        views[i] = view_build(profiles[i], symbols[i],
+                              &(struct view_options){.metric = metric}, e);
         assert_non_null(views[i]);
         runs[i].view = views[i];
     }
@@ -337,6 +339,121 @@ static void a_slowdown_by_two_percent_is_found(void **state)
     assert_in_range(found, TRIES * 9 / 10, TRIES);
 }
 
+/* ---- other metrics ---- */
+
+static void make_exact(struct profile *p)
+{
+    p->metrics[0].how = METRIC_EXACT;
+}
+
+/* One run does not tell how the next one differs: a count is taken for that of independent events.
+ * Several tell. */
+static void counts_vary_from_run_to_run(void **state)
+{
+    (void)state;
+    make_exact(add(DIFF_BEFORE, "ab 100000; ac 100000; ad 4"));
+    make_exact(add(DIFF_AFTER, "ab 100300; ac 100000; ad 8"));
+    struct diff *d = diff_of();
+    assert_int_equal(all_significant(d), 0);
+    end(d);
+    make_exact(add(DIFF_BEFORE, "ab 100000; ac 100000; ad 4"));
+    make_exact(add(DIFF_AFTER, "ab 103000; ac 100000; ad 8"));
+    struct err e = {0};
+    d = build(DIFF_BY_NONE, true, &e);
+    assert_true(diff_is_significant(&row_of(d, "b")->change[DIFF_SELF]));
+    assert_false(diff_is_significant(&row_of(d, "c")->change[DIFF_SELF]));
+    assert_false(diff_is_significant(&row_of(d, "d")->change[DIFF_SELF]));
+    end(d);
+    for (unsigned i = 0; i < 4; i++)
+        make_exact(add(i < 2 ? DIFF_BEFORE : DIFF_AFTER, i < 2 ? "ab 100; ac 8" : "ab 100; ac 9"));
+    d = build(DIFF_BY_NONE, true, &e);
+    assert_true(diff_is_significant(&row_of(d, "c")->change[DIFF_SELF]));
+    assert_false(diff_is_significant(&row_of(d, "b")->change[DIFF_SELF]));
+    end(d);
+}
+
+/* The number of samples is that of randomized periods. */
+static void totals_have_errors(void **state)
+{
+    (void)state;
+    const struct {
+        const char *after;
+        enum metric_how how;
+        bool significant;
+    } expected[] = {{"ab 312", METRIC_RANDOMIZED, false},
+                    {"ab 345", METRIC_RANDOMIZED, true},
+                    {"ab 312", METRIC_REGULAR, true}};
+    for (unsigned i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        struct err e = {0};
+        add(DIFF_BEFORE, "ab 300")->metrics[0].how = expected[i].how;
+        add(DIFF_AFTER, expected[i].after)->metrics[0].how = expected[i].how;
+        struct diff *d = build(DIFF_BY_NONE, true, &e);
+        assert_int_equal(diff_is_significant(&row_of(d, "b")->change[DIFF_SELF]),
+                         expected[i].significant);
+        end(d);
+    }
+}
+
+/* Of 5,000 samples of what was allocated one in a hundred is live: fifty are compared. */
+static void a_part_of_the_samples_is_worth_less(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    static const unsigned live[DIFF_SIDES] = {20, 26};
+    for (unsigned side = 0; side < DIFF_SIDES; side++) {
+        struct profile *p = add(side, "ab 2500; ac 2500");
+        assert_true(profile_metrics_of_heap(p));
+        for (uint32_t i = 0; i < p->threads[0].node_count; i++) {
+            struct profile_node *n = &p->threads[0].nodes[i];
+            n->more[HEAP_LIVE - 1] = !n->self ? 0 : i < 3 ? live[side] : 50 - live[side];
+        }
+    }
+    metric = "live";
+    struct diff *d = build(DIFF_BY_TOTAL, true, &e);
+    metric = NULL;
+    assert_true(views[0]->samples == 50 && fabs(views[0]->effective - 50) < 1e-9);
+    assert_true(row_of(d, "b")->change[DIFF_SELF].samples[DIFF_AFTER] == 26);
+    assert_int_equal(all_significant(d), 0);
+    end(d);
+}
+
+/* Two samples that weigh 40 each are no evidence, though most weigh 1. */
+static void heavy_samples_are_few(void **state)
+{
+    (void)state;
+    add(DIFF_BEFORE, "ab 2000; ac 2000");
+    struct profile *p = add(DIFF_AFTER, "ab 2000; ac 1920; ad 80");
+    struct diff *d = diff_of();
+    assert_true(diff_is_significant(&row_of(d, "d")->change[DIFF_SELF]));
+    diff_free(d);
+    p->threads[0].weight_squares += 2 * 40 * 39;
+    struct err e = {0};
+    d = build(DIFF_BY_TOTAL, true, &e);
+    assert_false(diff_is_significant(&row_of(d, "d")->change[DIFF_SELF]));
+    end(d);
+}
+
+/* Half of the leaves spread much more than samples do: what one of them has more is no evidence. */
+static void what_most_rows_do_is_chance(void **state)
+{
+    (void)state;
+    enum { LEAVES = 24, PATHS_SIZE = 1024 };
+    char paths[DIFF_SIDES][PATHS_SIZE];
+    size_t used[DIFF_SIDES] = {0};
+    for (unsigned i = 0; i < LEAVES; i++)
+        for (unsigned side = 0; side < DIFF_SIDES; side++)
+            used[side] += (size_t)snprintf(paths[side] + used[side], PATHS_SIZE - used[side],
+                                           "%sa%c %u", i ? "; " : "", 'b' + (int)i,
+                                           i % 2 == side ? 1000u : i ? 1200u : 4000u);
+    add(DIFF_BEFORE, paths[DIFF_BEFORE]);
+    add(DIFF_AFTER, paths[DIFF_AFTER]);
+    struct diff *d = diff_of();
+    assert_true(d->dispersion > 10);
+    assert_true(diff_is_significant(&row_of(d, "b")->change[DIFF_SELF]));
+    assert_int_equal(significant(&d->functions, DIFF_SELF), 1);
+    end(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +467,11 @@ int main(void)
         cmocka_unit_test(runs_that_spread_are_no_proof),
         cmocka_unit_test(chance_is_no_change),
         cmocka_unit_test(a_slowdown_by_two_percent_is_found),
+        cmocka_unit_test(counts_vary_from_run_to_run),
+        cmocka_unit_test(totals_have_errors),
+        cmocka_unit_test(a_part_of_the_samples_is_worth_less),
+        cmocka_unit_test(heavy_samples_are_few),
+        cmocka_unit_test(what_most_rows_do_is_chance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

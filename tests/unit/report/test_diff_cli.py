@@ -154,7 +154,8 @@ class Diff(unittest.TestCase):
         self.assertAlmostEqual(seven["before"], 90, delta=1.5)
         self.assertAlmostEqual(seven["after"], 30, delta=2)
         self.assertTrue(seven["significant"])
-        self.assertAlmostEqual(seven["low"], seven["difference"], places=3)  # all was counted
+        # All was counted, but how much runs differ is not known: of 20,000 draws.
+        self.assertTrue(-61.5 < seven["low"] < seven["difference"] < seven["high"] < -58.5, seven)
         self.assertAlmostEqual(rows["0x63 (99)"]["share"]["difference"], -seven["difference"], places=3)
         self.assertEqual(rows["0x4d (77)"]["observed"], [20000, 20000])
         _, same = self.values(often, often)
