@@ -4,15 +4,11 @@
 import { DiffPalette, onSchemeChange } from "./color.js";
 import * as format from "./format.js";
 import { CopyButton, Graph } from "./graph.js";
-import { matcher } from "./model.js";
+import { DrawnNode, matcher } from "./model.js";
 
 const element = (id) => document.getElementById(id);
 const ROWS = 100; // of the table, at first
 const TYPING_PAUSE = 150; // milliseconds until what was typed is searched for
-// As in model.js: the first share that leaves few enough frames.
-const SHARES = [0, 0.0001, 0.0005];
-const MOST_NODES = 20000;
-
 // How wide a frame is, in percent of the total before. "both": what appeared and what is gone are both to be seen.
 const WIDTHS = {
   before: (change) => change.before,
@@ -31,31 +27,33 @@ function changeOf({ before, difference, after }) {
   return after === 0 ? "gone" : `${signed((100 * difference) / before)}%`;
 }
 
-function node(row, key, value) {
-  return { key, name: row.name, label: LABELS[row.presence] + row.name, image: row.image, value, row, children: [], rest: { count: 0, value: 0 } };
+// Of each context those that it calls.
+function calleesOf(contexts) {
+  const callees = contexts.map(() => []);
+  contexts.forEach(({ parent }, i) => parent >= 0 && callees[parent].push(i));
+  return callees;
 }
 
-// The tree of contexts as Graph draws it. Parents come before their children.
-function treeOf(contexts, width) {
-  const values = contexts.map((row) => width(row.total));
-  for (const share of SHARES) {
-    const nodes = new Array(contexts.length).fill(null);
-    let count = 0;
-    contexts.forEach((row, i) => {
-      const parent = row.parent < 0 ? null : nodes[row.parent];
-      if (row.parent >= 0 && parent === null) return;
-      if (parent !== null && (values[i] === 0 || values[i] < share * values[0])) {
-        parent.rest.count++;
-        parent.rest.value += values[i];
-        return;
-      }
-      nodes[i] = node(row, i, values[i]);
-      count++;
-      if (parent !== null) parent.children.push(nodes[i]);
-    });
-    if (count <= MOST_NODES || share === SHARES.at(-1)) return nodes[0];
-  }
-  return null; // not reached: the last share has no limit
+// The tree of contexts as Graph draws it.
+function treeOf(contexts, callees, width) {
+  const node = (i) => {
+    const row = contexts[i];
+    const below = () => callees[i].filter((callee) => width(contexts[callee].total) > 0).map(node);
+    const made = new DrawnNode({ name: row.name, image: row.image, key: i }, width(row.total), width(row.self), below);
+    return Object.assign(made, { row, label: LABELS[row.presence] + row.name });
+  };
+  return node(0);
+}
+
+// The width of all contexts with a frame on their stack that matches. Parents come before what they call.
+function found(contexts, matches, width) {
+  const inside = new Uint8Array(contexts.length);
+  let sum = 0;
+  contexts.forEach(({ name, parent, total }, i) => {
+    inside[i] = parent >= 0 && (inside[parent] || matches(name));
+    if (inside[i] && !inside[parent]) sum += width(total);
+  });
+  return sum;
 }
 
 // What the graph says of a frame.
@@ -64,8 +62,8 @@ const words = {
     const { total } = row;
     return [row.name, row.image, `${percent(total.before)} before, ${percent(total.after)} after`, verdict(total)].filter(Boolean).join(" · ");
   },
-  rows({ data, parent }) {
-    if (!data) return [["Together", percent(parent.rest.value)]];
+  rows({ data, parent, drawn }) {
+    if (!data) return [["Together", percent(parent.children.slice(drawn).reduce((sum, child) => sum + child.data.value, 0))]];
     const line = (label, change) => [label, percent(change.before), percent(change.after), signed(change.difference), `${signed(change.low)} … ${signed(change.high)}`];
     const { row } = data;
     const rows = [["", "before", "after", "difference", "95% interval"], line("Total", row.total), line("Self", row.self)];
@@ -127,7 +125,6 @@ export class DiffPage {
       words,
       events: {
         onZoom: (path) => this.change({ zoom: path }),
-        onSearch: (part, all) => (element("found").textContent = `${format.percent(part, all)} matched`),
         onFrame: (text) => {
           element("detail").textContent = text;
           this.copy.show();
@@ -137,6 +134,7 @@ export class DiffPage {
     });
     element("graph").frames = () => this.graph.frames();
     this.copy = new CopyButton(element("copy"), this.graph);
+    this.callees = calleesOf(data.contexts);
     this.#build();
     this.#listen();
     this.show();
@@ -233,7 +231,7 @@ export class DiffPage {
     const { width, weight, shape, search, zoom } = this.state;
     const drawn = `${width} ${shape}`;
     if (this.drawn !== drawn)
-      this.graph.draw(treeOf(this.data.contexts, WIDTHS[width]), { icicle: shape === "icicle", bottomUp: false, zoom });
+      this.graph.draw(treeOf(this.data.contexts, this.callees, WIDTHS[width]), { icicle: shape === "icicle", bottomUp: false, zoom });
     else this.graph.zoom(zoom);
     this.drawn = drawn;
     for (const [key, value] of Object.entries({ width, weight, shape }))
@@ -242,7 +240,8 @@ export class DiffPage {
     if (element("search").value !== search) element("search").value = search;
     this.matches = matcher(search);
     this.graph.search(this.matches);
-    if (!this.matches) element("found").textContent = "";
+    const part = this.matches ? found(this.data.contexts, this.matches, WIDTHS[width]) : 0;
+    element("found").textContent = this.matches ? `${format.percent(part, this.graph.total)} matched` : "";
     this.#table();
   }
 

@@ -9,27 +9,23 @@ const FONT = "12px ui-monospace, 'SF Mono', 'Cascadia Mono', 'Noto Sans Mono', '
 const FOUND_INK = "#14181c";
 const TALLEST = 0.72; // of the window
 
-// The tree as frames with places: x0 and x1 between 0 and 1, parents before children, greatest children first. No
-// recursion: a stack may be as deep as the tree.
-function layout(root) {
-  const top = { data: root, parent: null, depth: 0, x0: 0, x1: 1, children: [] };
-  const all = [top];
-  const stack = [top];
-  while (stack.length > 0) {
-    const frame = stack.pop();
-    let x = frame.x0;
-    const scale = frame.data.value > 0 ? (frame.x1 - frame.x0) / frame.data.value : 0;
-    for (const data of [...frame.data.children].sort((a, b) => b.value - a.value)) {
-      const width = data.value * scale;
-      const child = { data, parent: frame, depth: frame.depth + 1, x0: x, x1: x + width, children: [] };
-      x += width;
-      frame.children.push(child);
-      all.push(child);
-    }
-    frame.rest = { ...frame.data.rest, x0: x, x1: x + frame.data.rest.value * scale };
-    stack.push(...frame.children);
+// A node (model.js) with a place: x0 and x1 between 0 and 1. Those below it are made when one looks there.
+class Frame {
+  #children = null;
+
+  constructor(data, parent, x0, x1) {
+    Object.assign(this, { data, parent, x0, x1, depth: parent ? parent.depth + 1 : 0 });
   }
-  return all;
+
+  // The greatest first, from the left.
+  get children() {
+    if (this.#children) return this.#children;
+    const { data } = this;
+    const scale = data.value > 0 ? (this.x1 - this.x0) / data.value : 0;
+    let x = this.x0;
+    this.#children = data.children.map((child) => new Frame(child, this, x, (x += child.value * scale)));
+    return this.#children;
+  }
 }
 
 function fitted(text, room) {
@@ -55,7 +51,7 @@ export class CopyButton {
 
 export class Graph {
   // host: the element to draw in. tip: the tooltip's element.
-  // events: onZoom(path), onSearch(samples, all), onFrame(text), onChoose(path)
+  // events: onZoom(path), onFrame(text), onChoose(path)
   // words: describe(frame) and rows(frame), instead of those of a report; or nothing.
   // data: the report, set before anything is drawn.
   constructor({ host, tip, palette, events, words }) {
@@ -80,15 +76,14 @@ export class Graph {
     this.bottomUp = bottomUp;
     this.icicle = icicle;
     this.total = root.value;
-    this.all = layout(root);
-    this.top = this.all[0];
-    this.deepest = this.all.reduce((most, frame) => Math.max(most, frame.depth), 0);
+    this.top = new Frame(root, null, 0, 1);
+    this.deepest = 0;
     this.focus = this.#at(zoom);
     this.current = frame ? this.#at(frame) : this.focus;
     this.chosen = frame ? this.current : null;
     this.hovered = null;
-    this.#find();
     this.#resize();
+    this.#arrange();
     this.host.scrollTop = icicle ? 0 : this.host.scrollHeight;
     if (this.chosen) this.#mark(this.chosen);
     else this.#paint();
@@ -146,7 +141,7 @@ export class Graph {
   // matches: name => bool, or null.
   search(matches) {
     this.matches = matches;
-    this.#find();
+    this.known = new Map(); // a name is looked at once, however many frames have it
     this.#paint();
   }
 
@@ -168,25 +163,6 @@ export class Graph {
       const path = frame.data ? this.#path(frame) : null;
       return { name, path, x: box.x + x, y: box.y + y, width, height: CELL, matched: this.#isFound(frame) };
     });
-  }
-
-  // Which frames match, and how many samples pass through one that does.
-  #find() {
-    this.found = new Set();
-    if (!this.matches) return;
-    const known = new Map(); // a name is looked at once, however many frames have it
-    let samples = 0;
-    const inside = new Set();
-    for (const frame of this.all) {
-      const { name, value } = frame.data;
-      if (!known.has(name)) known.set(name, this.matches(name));
-      if (frame.parent && inside.has(frame.parent)) inside.add(frame);
-      if (!known.get(name)) continue;
-      this.found.add(frame);
-      if (!inside.has(frame)) samples += value;
-      inside.add(frame);
-    }
-    this.events.onSearch(samples, this.total);
   }
 
   #resize() {
@@ -224,34 +200,49 @@ export class Graph {
     return this.#place(frame).width >= SLIVER;
   }
 
-  // The blocks in view. One of several frames has no data, but their parent and how many of its children are before them.
-  #arrange() {
-    this.shown = [];
-    const show = (frame, count, x, width) => {
-      const y = this.#row(frame);
-      if (y > -CELL && y < this.height) this.shown.push({ frame, count, x, y, width });
-    };
-    for (let frame = this.focus.parent; frame; frame = frame.parent) show(frame, 1, 0, this.width);
+  // The blocks that are wide enough, of all rows: { frame, count, x, width }. One of several frames has no data, but their
+  // parent and how many of its children are before them.
+  #blocks() {
+    const blocks = [];
+    for (let frame = this.focus.parent; frame; frame = frame.parent) blocks.push({ frame, count: 1, x: 0, width: this.width });
     const stack = [this.focus];
-    show(this.focus, 1, 0, this.width);
+    blocks.push({ frame: this.focus, count: 1, x: 0, width: this.width });
     while (stack.length > 0) {
       const parent = stack.pop();
+      const { children } = parent;
       // The greatest are first: what is behind the first sliver is a sliver.
-      const wide = parent.children.findIndex((child) => !this.#visible(child));
-      const drawn = wide < 0 ? parent.children : parent.children.slice(0, wide);
-      for (const child of drawn) {
-        const { x, width } = this.#place(child);
-        show(child, 1, x, width);
+      const wide = children.findIndex((child) => !this.#visible(child));
+      const drawn = wide < 0 ? children.length : wide;
+      for (const child of children.slice(0, drawn)) {
+        blocks.push({ frame: child, count: 1, ...this.#place(child) });
         stack.push(child);
       }
-      const count = parent.children.length - drawn.length + parent.rest.count;
-      const { x, width } = this.#place({ x0: (parent.children[drawn.length] || parent.rest).x0, x1: parent.rest.x1 });
-      if (count > 0 && width > 0.5) show({ parent, drawn: drawn.length, depth: parent.depth + 1 }, count, x, width);
+      if (drawn === children.length) continue;
+      const { x, width } = this.#place({ x0: children[drawn].x0, x1: children.at(-1).x1 });
+      const frame = { parent, drawn, depth: parent.depth + 1 };
+      if (width > 0.5) blocks.push({ frame, count: children.length - drawn, x, width });
     }
+    return blocks;
+  }
+
+  // What is shown; a graph that shows more rows than before is higher from then on.
+  #arrange() {
+    let blocks = this.#blocks();
+    const deepest = blocks.reduce((most, { frame }) => Math.max(most, frame.depth), 0);
+    if (deepest > this.deepest) {
+      const more = deepest - this.deepest;
+      this.deepest = deepest;
+      this.#resize();
+      if (!this.icicle) this.host.scrollTop += more * CELL;
+      blocks = this.#blocks(); // beside a scroll bar there may be less room
+    }
+    this.shown = blocks
+      .map((block) => ({ ...block, y: this.#row(block.frame) }))
+      .filter(({ y }) => y > -CELL && y < this.height);
   }
 
   #paint() {
-    if (!this.context || !this.all) return;
+    if (!this.context || !this.top) return;
     const { context } = this;
     const style = getComputedStyle(this.host);
     const ink = style.getPropertyValue("--frame-ink");
@@ -282,8 +273,11 @@ export class Graph {
   }
 
   #isFound(frame) {
-    if (frame.data || !this.matches) return this.found.has(frame);
-    return frame.parent.children.slice(frame.drawn).some((child) => this.found.has(child));
+    if (!this.matches) return false;
+    if (!frame.data) return frame.parent.children.slice(frame.drawn).some((child) => this.#isFound(child));
+    const { name } = frame.data;
+    if (!this.known.has(name)) this.known.set(name, this.matches(name));
+    return frame !== this.top && this.known.get(name);
   }
 
   #outline(ink) {
@@ -352,8 +346,8 @@ export class Graph {
       format.cost(samples, this.data),
     ];
     if (!frame.data) {
-      const { children, rest } = frame.parent;
-      return [row("Together", children.slice(frame.drawn).reduce((sum, child) => sum + child.data.value, rest.value))];
+      const { children } = frame.parent;
+      return [row("Together", children.slice(frame.drawn).reduce((sum, child) => sum + child.data.value, 0))];
     }
     const { value, self, calls, cost } = frame.data;
     const rows = this.bottomUp

@@ -8,7 +8,7 @@ import { DatabasePanel, showError } from "./database.js";
 import { DiffPage } from "./diff.js";
 import * as format from "./format.js";
 import { CopyButton, Graph } from "./graph.js";
-import { bottomUp, draw, functionsOf, imagesBySelf, matcher, ofThread, samplesByThread, topDown, unpack } from "./model.js";
+import { bottomUp, found, functionsOf, imagesBySelf, matcher, ofThread, samplesByThread, topDown, unpack } from "./model.js";
 import { PathTable } from "./paths.js";
 import { FunctionTable } from "./table.js";
 import { formatRange, parseRange, Timeline } from "./timeline.js";
@@ -268,7 +268,6 @@ class Page {
       palette: this.palette,
       events: {
         onZoom: (path) => this.change({ zoom: path, frame: "" }),
-        onSearch: (samples, all) => this.showFound(samples, all),
         onFrame: (text) => this.showFrame(text),
         onChoose: (path) => this.keep({ frame: path }),
       },
@@ -428,7 +427,7 @@ class Page {
     const { view, shape, zoom, frame, thread, time } = this.state;
     const flat = this.part();
     const build = view === "bottom-up" ? bottomUp : topDown;
-    const { root, hidden, share } = draw(build, flat, "all samples");
+    const root = build(flat, "all samples");
     const listed = `${this.reports.indexOf(this.data)} ${thread} ${time}`;
     if (this.listed !== listed) {
       const known = flat === this.whole ? this.data.functions || [] : functionsOf(flat);
@@ -445,17 +444,15 @@ class Page {
         : "There are no samples in this part of the time.";
     element("graph").hidden = root.value === 0 || !placed;
     this.graph.draw(root, { icicle: shape === "icicle", bottomUp: view === "bottom-up", zoom, frame });
-    element("hidden").textContent =
-      hidden > 0 && share > 0
-        ? `Not drawn: frames under ${100 * share}% (${format.count(hidden)}).`
-        : "";
+    this.flat = flat;
+    this.showFound();
   }
 
   search() {
     const matches = matcher(this.state.search);
     this.graph.search(matches);
     this.table.mark(matches);
-    if (!matches) element("found").textContent = "";
+    this.showFound();
   }
 
   showFrame(text) {
@@ -463,8 +460,12 @@ class Page {
     this.copy.show();
   }
 
-  showFound(samples, all) {
-    element("found").textContent = `${format.percent(samples, all)} matched, ${format.count(samples)} ${format.unit(this.data)}`;
+  showFound() {
+    const matches = matcher(this.state.search);
+    const samples = matches ? found(this.flat, matches, this.state.view === "bottom-up") : 0;
+    element("found").textContent = matches
+      ? `${format.percent(samples, this.graph.total)} matched, ${format.count(samples)} ${format.unit(this.data)}`
+      : "";
   }
 }
 

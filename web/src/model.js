@@ -1,25 +1,14 @@
 // From a report of the page (src/report/page_tree.h) to the two trees that the page draws. Pure: no document.
 //
+// The report's tree is in arrays; nodes that are drawn are made of them when one first looks at their parent. So a page
+// opens as fast with half a million nodes as with those that are wide enough to be seen, and none is left out.
+//
 // Every loop over a tree keeps its own stack, so that the depth of a program's stack never becomes the
 // depth of ours.
 
-// Frames below a share of everything are left out of the drawn tree: the first of these shares that
-// leaves no more than MOST_NODES. At 0.05%, a frame is under a pixel wide before one zooms.
-const SHARES = [0, 0.0001, 0.0005];
-const MOST_NODES = 20000;
 // A browser draws each level, and nobody looks at more.
 const DEEPEST = 500;
 const DEEPER = { name: "[deeper frames]", image: "", key: -1 };
-
-// Builds with topDown or bottomUp: { root, hidden, share }.
-export function draw(build, flat, name) {
-  for (const share of SHARES) {
-    const most = share === SHARES.at(-1) ? Infinity : MOST_NODES;
-    const result = build(flat, name, share, most);
-    if (result !== null) return { ...result, share };
-  }
-  return null; // not reached: the last one has no limit
-}
 
 // The tree in arrays, one element a node, parents before children, a subtree in one piece.
 //   key: index into frames; self: samples; leftOut: those of nodes below it that are not there; total: with all below;
@@ -159,16 +148,24 @@ function groupByFrame(flat, nodes) {
   return groups;
 }
 
-// A drawn node. rest: the frames below it that are left out, and what they have together.
-function drawn({ name, image, key }, value, self) {
-  const rest = { count: 0, value: 0 };
-  return { name, image, key, value, self, calls: 0, cost: null, children: [], rest };
+// A node to draw. expand() makes those below it, once.
+export class DrawnNode {
+  #expand;
+  #children = null;
+
+  constructor({ name, image, key }, value, self, expand) {
+    Object.assign(this, { name, image, key, value, self, calls: 0, cost: null });
+    this.#expand = expand;
+  }
+
+  // The greatest first.
+  get children() {
+    this.#children ??= this.#expand().sort((a, b) => b.value - a.value);
+    return this.#children;
+  }
 }
 
-function leaveOut(parent, value) {
-  parent.rest.count++;
-  parent.rest.value += value;
-}
+const nothing = () => [];
 
 // Calls of one function, from several places of its caller, and what one of them costs.
 function addCalls(node, flat, group) {
@@ -193,34 +190,19 @@ function childrenOf(flat, parents) {
 }
 
 // Callers above callees. Calls to one function from several places of its caller become one frame.
-export function topDown(flat, name, share, most) {
-  const limit = flat.total[0] * share;
-  const root = drawn({ name, image: "", key: 0 }, flat.total[0], flat.self[0]);
-  let hidden = 0;
-  let nodes = 0;
-  const stack = [[root, [0], 0]];
-  while (stack.length > 0) {
-    const [parent, callers, depth] = stack.pop();
-    const below = childrenOf(flat, callers);
-    if (depth === DEEPEST && below.length > 0) {
-      parent.children.push(drawn(DEEPER, sum(below, (i) => flat.total[i]), 0));
-      continue;
-    }
-    for (const [key, group] of groupByFrame(flat, below)) {
-      const total = sum(group, (i) => flat.total[i]);
-      if (total < limit) {
-        hidden++;
-        leaveOut(parent, total);
-        continue;
-      }
-      if (++nodes > most) return null;
-      const child = drawn(flat.frames[key], total, sum(group, (i) => flat.self[i]));
-      addCalls(child, flat, group);
-      parent.children.push(child);
-      stack.push([child, group, depth + 1]);
-    }
-  }
-  return { root, hidden };
+export function topDown(flat, name) {
+  const below = (callers, depth) => {
+    const callees = childrenOf(flat, callers);
+    if (depth === DEEPEST && callees.length > 0)
+      return [new DrawnNode(DEEPER, sum(callees, (i) => flat.total[i]), 0, nothing)];
+    return [...groupByFrame(flat, callees)].map(([key, group]) => {
+      const [total, self] = [flat.total, flat.self].map((weights) => sum(group, (i) => weights[i]));
+      const node = new DrawnNode(flat.frames[key], total, self, () => below(group, depth + 1));
+      addCalls(node, flat, group);
+      return node;
+    });
+  };
+  return new DrawnNode({ name, image: "", key: 0 }, flat.total[0], flat.self[0], () => below([0], 0));
 }
 
 // Samples on their way to the root: ends are the nodes that they ended in, at where they are. Those at one frame are a
@@ -251,7 +233,7 @@ function callersOf(flat, { ends, at }) {
 }
 
 // Functions where samples ended, with their callers below them.
-export function bottomUp(flat, name, share, most) {
+export function bottomUp(flat, name) {
   const ends = [];
   let total = 0;
   for (let i = 1; i < flat.key.length; i++) {
@@ -259,32 +241,30 @@ export function bottomUp(flat, name, share, most) {
     ends.push(i);
     total += flat.self[i];
   }
-  const limit = total * share;
-  const root = drawn({ name, image: "", key: 0 }, total, 0);
-  let hidden = 0;
-  let nodes = 0;
-  const stack = [[root, { ends, at: ends }, 0]];
-  while (stack.length > 0) {
-    const [parent, members, depth] = stack.pop();
-    if (depth === DEEPEST) {
-      parent.children.push(drawn(DEEPER, sum(members.ends, (i) => flat.self[i]), 0));
-      continue;
-    }
-    for (const [key, group] of groupsAt(flat, members)) {
+  const below = (members, depth) => {
+    if (depth === DEEPEST && members.ends.length > 0)
+      return [new DrawnNode(DEEPER, sum(members.ends, (i) => flat.self[i]), 0, nothing)];
+    return [...groupsAt(flat, members)].map(([key, group]) => {
       const { weight } = group;
-      if (weight < limit) {
-        hidden++;
-        leaveOut(parent, weight);
-        continue;
-      }
-      if (++nodes > most) return null;
-      const child = drawn(flat.frames[key], weight, parent === root ? weight : 0);
-      parent.children.push(child);
-      const callers = callersOf(flat, group);
-      if (callers.ends.length > 0) stack.push([child, callers, depth + 1]);
-    }
+      return new DrawnNode(flat.frames[key], weight, depth === 0 ? weight : 0, () => below(callersOf(flat, group), depth + 1));
+    });
+  };
+  return new DrawnNode({ name, image: "", key: 0 }, total, 0, () => below({ ends, at: ends }, 0));
+}
+
+// The samples with a frame on their stack that matches, whatever is drawn of it. ended: as in bottomUp, only those that are
+// known to have ended in a node that is there.
+export function found(flat, matches, ended) {
+  const matched = flat.frames.map(({ name }) => matches(name));
+  let samples = 0;
+  for (let i = 1; i < flat.key.length; i++) {
+    if (!matched[flat.key[i]]) continue;
+    const end = flat.end[i];
+    if (!ended) samples += flat.total[i];
+    else for (let k = i; k < end; k++) samples += flat.self[k];
+    i = end - 1;
   }
-  return { root, hidden };
+  return samples;
 }
 
 // What a search field's text means: "=name" is that name exactly, else a regular expression without

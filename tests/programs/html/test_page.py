@@ -5,6 +5,7 @@ usage: test_page.py WRITE_PAGE [PENUMBRA WRITE_LARGE]
 Exits with 77 (skipped) without Chromium."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -165,7 +166,6 @@ def test_large(b, pages):
     b.open(pages["large"])
     b.wait(f"{FRAMES}.length > 100")
     assert b.evaluate("document.querySelectorAll('#graph *').length") < 5
-    assert text(b, "#hidden").startswith("Not drawn: frames under 0.0"), text(b, "#hidden")
     for view in ("top-down", "bottom-up"):
         b.click(f"document.querySelector('[data-view=\"{view}\"]')")
         b.wait(f"{FRAMES}.length > 100")
@@ -176,6 +176,53 @@ def test_large(b, pages):
         y = sorted({f["y"] for f in drawn})[1]
         whole = sum(f["width"] for f in drawn if f["y"] == y)
         assert abs(whole - drawn[0]["width"]) < 2, (view, whole, drawn[0])
+    check_quiet(b)
+
+
+def profile_of(page):
+    with open(page, encoding="utf-8") as f:
+        return json.loads(re.search(r'<script[^>]* id="profile"[^>]*>(.*?)</script>', f.read(), re.S)[1])
+
+
+def node_totals(depths, own):
+    totals, path = list(own), []
+    parents = [-1] * len(own)
+    for i, depth in enumerate(depths):
+        del path[depth:]
+        parents[i] = path[-1] if path else -1
+        path.append(i)
+    for i in range(len(own) - 1, 0, -1):
+        totals[parents[i]] += totals[i]
+    return totals, parents
+
+
+def test_nothing_is_left_out(b, pages):
+    """Frames far too narrow to be seen are searched, and one can zoom into them."""
+    profile = profile_of(pages["large"])
+    frames, depths, own = profile["nodes"]["frame"], profile["nodes"]["depth"], profile["nodes"]["self"]
+    totals, parents = node_totals(depths, own)
+    widest = [0] * len(profile["frames"])
+    for frame, total in zip(frames, totals):
+        widest[frame] = max(widest[frame], total)
+    rare = min((frame for frame in range(1, len(widest)) if widest[frame]), key=lambda frame: widest[frame])
+    assert widest[rare] < 1e-4 * totals[0], widest[rare] / totals[0]
+    samples = skip = 0
+    for i, frame in enumerate(frames):
+        if skip and depths[i] > skip:
+            continue
+        skip = depths[i] if frame == rare else 0
+        samples += totals[i] if frame == rare else 0
+    name = profile["frames"][rare][0]
+    for view in ("top-down", "bottom-up"):
+        b.open(pages["large"], f"#view={view}&search=={name}")
+        b.wait("document.querySelector('#found').textContent !== ''")
+        assert text(b, "#found").endswith(f" matched, {samples:,} samples"), (text(b, "#found"), samples)
+    path, at = [], frames.index(rare)
+    while at > 0:
+        path.insert(0, str(frames[at]))
+        at = parents[at]
+    b.open(pages["large"], f"#zoom={'.'.join(path)}")
+    settle(b, name, 1.0)
     check_quiet(b)
 
 
