@@ -6,6 +6,8 @@ import gzip
 import json
 import os
 import pty
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -59,6 +61,45 @@ def speedscope_total(d, *arguments):
 def firefox_total(d, *arguments):
     threads = json.loads(export(d, "-f", "firefox", *arguments))["threads"]
     return round(sum(sum(t["samples"]["weight"]) for t in threads) * 1e6)
+
+
+def pprof_sum(d, metric, unit, *arguments):
+    """Of all functions' own amounts, as go tool pprof prints them."""
+    top = subprocess.run(["go", "tool", "pprof", "-symbolize=none", f"-sample_index={metric}", f"-unit={unit}",
+                          "-nodecount=1000000", "-nodefraction=0", "-top", *arguments], cwd=d, check=True, stdout=subprocess.PIPE,
+                         stderr=subprocess.DEVNULL, timeout=1200, env={**os.environ, "HOME": d, "PPROF_TMPDIR": d}).stdout.decode()
+    return sum(int(m[1]) for m in re.finditer(r"^ *(-?\d+)(?:ns|B)? +[-\d.]+% +[-\d.]+% ", top, re.M))
+
+
+def report_sum(d, metric, file, *options):
+    done = subprocess.run([penumbra, "report", "--json", "--metric", metric, *options, file], cwd=d, check=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=1200)
+    report = json.loads(done.stdout)
+    return report["tree"]["total"] * report["period"]
+
+
+def test_pprof_subtracts_by_label_and_metric(d):
+    """What pprof makes of -base for one thread, phase or rank is the difference of the reports, by each metric."""
+    if not shutil.which("go"):
+        print("skipped: no go", end=" ")
+        return
+    for name, samples in ("small", "200"), ("large", "500"):
+        subprocess.run([write_large, f"{name}.pnb", "2", "3", samples], cwd=d, check=True, stdout=subprocess.DEVNULL)
+    for name in "small", "large", "timeline", "sample":
+        export(d, "-o", f"{name}.pb.gz", f"{name}.pnb")
+    for metric, unit in ("cpu", "ns"), ("faults", "count"), ("allocated", "B"), ("live", "B"), ("peak", "B"):
+        for tags, options in ([], []), (["-tagfocus=thread=^worker-1$"], ["--thread", "worker-1"]):
+            want = report_sum(d, metric, "large.pnb", *options) - report_sum(d, metric, "small.pnb", *options)
+            got = pprof_sum(d, metric, unit, *tags, "-base=small.pb.gz", "large.pb.gz")
+            assert want > 0 and got == want, (metric, tags, got, want)
+            assert pprof_sum(d, metric, unit, *tags, "-base=small.pb.gz", "small.pb.gz") == 0
+    # One has phases and ranks, the other has not. The rank is that of one process.
+    for tags, options in (["-tagfocus=phase=^load$"], ["--phase", "load"]), (["-tagfocus=rank=^3$"], ["--process", "101"]):
+        want = report_sum(d, "cpu", "timeline.pnb", *options)
+        got = pprof_sum(d, "cpu", "ns", *tags, "-base=sample.pb.gz", "timeline.pb.gz")
+        assert want > 0 and got == want, (tags, got, want)
+    by_tag = pprof_sum(d, "cpu", "ns", "-tagroot=phase,rank", "-base=timeline.pb.gz", "timeline.pb.gz")
+    assert by_tag == 0, by_tag
 
 
 def test_viewers_have_the_totals_of_the_report(d):
