@@ -77,12 +77,12 @@ export class Graph {
     this.icicle = icicle;
     this.total = root.value;
     this.top = new Frame(root, null, 0, 1);
-    this.deepest = 0;
+    this.deepest = -1;
     this.focus = this.#at(zoom);
     this.current = frame ? this.#at(frame) : this.focus;
     this.chosen = frame ? this.current : null;
     this.hovered = null;
-    this.#resize();
+    this.width = this.host.clientWidth;
     this.#arrange();
     this.host.scrollTop = icicle ? 0 : this.host.scrollHeight;
     if (this.chosen) this.#mark(this.chosen);
