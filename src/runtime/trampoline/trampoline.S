@@ -5,25 +5,29 @@
 
 /* To an unwinder an entry is a frame of no size between the marked procedure and its true caller:
  *
- *     rsp = rsp            the caller's stack pointer is what the marked procedure left
- *     rip = *real          real is found from the entry's own address, in any thread
- *     CFA = rsp + 1        libgcc tells frames apart by their CFA: an odd one is no other frame's
+ *     CFA = rsp            the caller's stack pointer is what the marked procedure left
+ *     rip = *real - 1      real is found from the entry's own address, in any thread
+ *
+ * libgcc knows the frame that handles an exception by its CFA, and the entry's would be taken for
+ * its caller's. So the entry is a signal's frame: of what such a one has interrupted libgcc takes
+ * the CFA less one (its uw_identify_context), and the address as it is, not as one after
+ * a call. (An odd CFA here would be distinct, too, but it is the caller's stack pointer to
+ * libunwind.)
  *
  * Unwinders look up the byte before a return address: so the first entry has a byte before it. */
         .balign TRAMPOLINE_STRIDE
         .type trampoline_pad, @function
 trampoline_pad:
         .cfi_startproc
-        .cfi_def_cfa %rsp, 1
-        /* DW_CFA_val_expression rsp: breg7 (rsp) 0 */
-        .cfi_escape 0x16, 7, 2, 0x77, 0
+        .cfi_signal_frame
+        .cfi_def_cfa %rsp, 0
         /* DW_CFA_val_expression rip: breg16 (rip) 0; const1s -16; and; plus_uconst 8; the same once more;
-         * deref; plus; deref. (valgrind's reader knows no dup.) */
-        .cfi_escape 0x16, 16, 17
+         * deref; plus; deref; lit1; minus. (valgrind's reader knows no dup.) */
+        .cfi_escape 0x16, 16, 19
         .rept 2
         .cfi_escape 0x80, 0, 0x09, 0xf0, 0x1a, 0x23, TRAMPOLINE_DISTANCE
         .endr
-        .cfi_escape 0x06, 0x22, 0x06
+        .cfi_escape 0x06, 0x22, 0x06, 0x31, 0x1c
         .fill TRAMPOLINE_STRIDE, 1, 0xcc
         .size trampoline_pad, . - trampoline_pad
 

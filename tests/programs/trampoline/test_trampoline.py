@@ -11,6 +11,7 @@ import harness
 from harness import Failure, Recording, expect, nodes, target
 
 FAST = ("-F", "9973")
+SKIPPED = 77
 
 
 def calls_of(node):
@@ -122,6 +123,23 @@ def test_jumps():
 
 def test_unwinds():
     Recording([target("unwinds")], FAST)
+
+
+def test_apart():
+    """Exceptions that are raised past what stands in front of the unwinder."""
+    library = built("libapart_library.so")[0]
+    recording = Recording([target("apart"), library], FAST)
+    expect(any(f["calls"] for f in recording.report["functions"]), "no call was counted: without trampolines")
+
+
+def test_cursor():
+    """libunwind, a frame at a time, in handlers of signals that come at any moment."""
+    recording = Recording([target("cursor")], FAST)
+    if recording.native.returncode == SKIPPED:
+        print("skipped: no libunwind.so.8 here")
+        sys.exit(SKIPPED)
+    expect(recording.native.returncode == 0, recording.native.stderr.decode())
+    expect(any(f["calls"] for f in recording.report["functions"]), "no call was counted: without trampolines")
 
 
 def test_returns():
