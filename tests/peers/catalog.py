@@ -2,10 +2,13 @@
 
 import built
 import elf
+import languages
 import suites
 from suites import Suite
 
 SUITES = [
+    Suite("languages", "", "a program in each of many languages (tests/peers/languages)", [],
+          languages.find_languages),
     Suite("gcc", "gcc-12", "gcc's torture suite (gcc.c-torture/execute)",
           ["*/gcc/testsuite/gcc.c-torture/execute"],
           suites.find_torture, inner="*/gcc-12*.tar.*"),

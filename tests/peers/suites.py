@@ -37,7 +37,7 @@ class Program:
 @dataclass
 class Suite:
     name: str
-    package: str            # Debian's source package
+    package: str            # Debian's source package; "": none
     title: str
     inside: list            # what of the source is unpacked: patterns of tar
     # Suite, folder of the source -> programs' names and what makes a Program of each
@@ -87,7 +87,9 @@ def version_of(suite):
 
 
 def unpack(suite):
-    """The folder with what is needed of the source."""
+    """The folder with what is needed of the source; "": the suite is Penumbra's own."""
+    if not suite.package:
+        return ""
     target = os.path.join(WORK, "source", suite.name)
     if os.path.isdir(target):
         return target

@@ -1,0 +1,7 @@
+fib <- function(n) if (n < 2) n else fib(n - 1) + fib(n - 2)
+print(fib(21))
+set.seed(1)
+m <- matrix(rnorm(90000), 300)
+print(round(sum(solve(m) %*% m), 3))
+print(summary(lm(dist ~ speed, cars))$r.squared)
+print(tryCatch(stop("one"), error = conditionMessage))

@@ -1,0 +1,6 @@
+(defun fib (n) (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2)))))
+(print (fib 30))
+(defparameter *strings* (loop for i below 300000 collect (format nil "~a" i)))
+#+sbcl (sb-ext:gc :full t)
+(print (elt (sort *strings* #'string<) 777))
+(handler-case (error "one") (error (e) (format t "~&~a~%" e)))

@@ -1,0 +1,8 @@
+(define (fib n) (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2)))))
+(display (fib 25))
+(newline)
+(define (numbers i) (if (= i 100000) '() (cons (number->string i) (numbers (+ i 1)))))
+(display (length (numbers 0)))
+(newline)
+(display (call-with-current-continuation (lambda (k) (for-each (lambda (i) (if (= i 3) (k i))) '(1 2 3 4)) 0)))
+(newline)

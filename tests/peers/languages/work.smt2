@@ -1,0 +1,5 @@
+(declare-fun x () (_ BitVec 32))
+(declare-fun y () (_ BitVec 32))
+(assert (= (bvmul x y) #x12345677))
+(assert (and (bvugt x #x00000001) (bvugt y #x00000001)))
+(check-sat)
