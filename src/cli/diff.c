@@ -81,7 +81,8 @@ static const struct option_row rows[] = {
      FIELD(struct arguments, values)},
     {0, "fail-on", "'FUNC > N%'",
      .help = "exit with status 1 if FUNC, with what it calls, surely grew, and by more than N% of "
-             "what it was; 'FUNC self > N%' is of its own samples, 'FUNC < -N%' of shrinking",
+             "what it was; 'FUNC self > N%' is of its own samples, 'FUNC < -N%' of shrinking; with "
+             "--values, FUNC is a regular expression of a row's place and value",
      .take = take_rule},
     {0, "no-shapes", .help = "do not look for renamed functions by their callers and callees",
      FIELD(struct arguments, no_shapes)},
@@ -172,9 +173,9 @@ static bool take_arguments(struct arguments *a, int count, char **words, struct 
                        count < DIFF_SIDES ? "fewer" : "more");
     for (unsigned side = 0; !grouped && side < DIFF_SIDES; side++)
         take_input(a, side, words[side], e);
-    if (a->values && (a->folded || a->contexts || a->html || a->rule_count || a->by))
+    if (a->values && (a->folded || a->contexts || a->html || a->by))
         return err_set(e, ERR_USAGE, "--values has tables of its own, as text or --json: no "
-                       "--contexts, --folded, --html, --normalize or --fail-on");
+                       "--contexts, --folded, --html or --normalize");
     if (a->json + a->folded + a->contexts + (a->html != NULL) > 1)
         return err_set(e, ERR_USAGE,
                        "--json, --folded, --html and --contexts are different outputs; JSON and "
@@ -283,7 +284,8 @@ static bool run(const struct arguments *a, unsigned *broken, struct err *e)
         ok && !a->values ? diff_build(r->runs, r->count, a->by, !a->no_shapes, e) : NULL;
     ok = (d || values) && print(d, values, a, r, e);
     for (uint32_t i = 0; ok && i < a->rule_count; i++)
-        ok = diff_rule_check(stderr, &a->rules[i], d, broken, e);
+        ok = values ? diff_rule_check_values(stderr, &a->rules[i], values, broken, e)
+                    : diff_rule_check(stderr, &a->rules[i], d, broken, e);
     diff_values_free(values);
     diff_free(d);
     close_all(r);

@@ -8,6 +8,7 @@
 #include "base/numbers.h"
 #include "base/suggest.h"
 #include "report/chance.h"
+#include "report/diff_values.h"
 #include "report/text.h"
 
 static bool fail(const char *text, struct err *e)
@@ -71,39 +72,49 @@ void diff_rule_fini(struct diff_rule *rule)
 
 /* ---- the check ---- */
 
-static bool fail_unknown(const struct diff_rule *rule, const struct diff *d, struct err *e)
+/* What a rule may be of. */
+struct candidates {
+    const char **names;                 /* count of them, and as many other names or NULL */
+    const struct diff_change **changes; /* by name */
+    uint32_t count;
+};
+
+static bool candidates_init(struct candidates *c, uint32_t count, struct err *e)
+{
+    *c = (struct candidates){.names = calloc(2 * (size_t)count + 1, sizeof *c->names),
+                             .changes = calloc((size_t)count + 1, sizeof *c->changes),
+                             .count = count};
+    return (c->names && c->changes) || err_set(e, ERR_INTERNAL, "out of memory");
+}
+
+static void candidates_fini(struct candidates *c)
+{
+    free(c->names);
+    free(c->changes);
+}
+
+static bool fail_unknown(const struct diff_rule *rule, const struct candidates *c, const char *what,
+                         struct err *e)
 {
     struct suggest s = {0};
-    for (uint32_t i = 0; i < d->functions.count; i++)
-        suggest_offer(&s, rule->pattern,
-                      d->names.functions[d->functions.list[i].function].name);
-    return err_set(e, ERR_USAGE,
-                   "--fail-on: no function of either side is named or matches \"%s\"%s%s%s",
-                   rule->pattern, s.best ? "; did you mean \"" : "", s.best ? s.best : "",
+    for (uint32_t i = 0; i < c->count; i++)
+        suggest_offer(&s, rule->pattern, c->names[i]);
+    return err_set(e, ERR_USAGE, "--fail-on: no %s of either side is named or matches \"%s\"%s%s%s",
+                   what, rule->pattern, s.best ? "; did you mean \"" : "", s.best ? s.best : "",
                    s.best ? "\"?" : "");
 }
 
-/* By row, under either of its names; to free(). */
-static bool *match_rows(const struct diff_rule *rule, const struct diff *d, struct err *e)
+/* By candidate, under either of its names; to free(). */
+static bool *match_names(const struct diff_rule *rule, const struct candidates *c, const char *what,
+                         struct err *e)
 {
-    uint32_t count = d->functions.count, matched;
-    const char **names = calloc(2 * (size_t)count + 1, sizeof *names);
-    if (!names) {
-        err_set(e, ERR_INTERNAL, "out of memory");
-        return NULL;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        const struct diff_function *f = &d->names.functions[d->functions.list[i].function];
-        names[i] = f->name;
-        names[count + i] = f->was;
-    }
-    bool *matches = names_match(names, 2 * count, rule->pattern, &matched, e);
-    free(names);
-    for (uint32_t i = 0; matches && i < count; i++)
-        matches[i] |= matches[count + i];
+    uint32_t matched;
+    bool *matches = names_match(c->names, 2 * c->count, rule->pattern, &matched, e);
+    for (uint32_t i = 0; matches && i < c->count; i++)
+        matches[i] |= matches[c->count + i];
     if (matches && !matched) {
         free(matches);
-        fail_unknown(rule, d, e);
+        fail_unknown(rule, c, what, e);
         return NULL;
     }
     return matches;
@@ -129,24 +140,58 @@ static void say(FILE *out, const struct diff_rule *rule, const char *name,
         fprintf(out, " appeared, with %.2f%%\n", 100 * c->value[DIFF_AFTER]);
 }
 
-bool diff_rule_check(FILE *out, const struct diff_rule *rule, const struct diff *d,
-                     unsigned *broken, struct err *e)
+static bool check(FILE *out, const struct diff_rule *rule, const struct candidates *c,
+                  const char *what, unsigned *broken, struct err *e)
 {
-    const struct diff_rows *rows = &d->functions;
-    bool *matches = match_rows(rule, d, e);
-    double *p = matches ? calloc(2 * (size_t)rows->count + 1, sizeof *p) : NULL;
-    double *q = p ? p + rows->count : NULL;
-    for (uint32_t i = 0; p && i < rows->count; i++)
-        p[i] = matches[i] ? rows->list[i].change[rule->weight].p : NAN;
-    bool ok = p && chance_adjust(p, q, rows->count);
-    for (uint32_t i = 0; ok && i < rows->count; i++) {
-        const struct diff_change *c = &rows->list[i].change[rule->weight];
-        if (!(q[i] <= DIFF_RATE) || !is_broken(rule, c))
+    bool *matches = match_names(rule, c, what, e);
+    double *p = matches ? calloc(2 * (size_t)c->count + 1, sizeof *p) : NULL;
+    double *q = p ? p + c->count : NULL;
+    for (uint32_t i = 0; p && i < c->count; i++)
+        p[i] = matches[i] ? c->changes[i]->p : NAN;
+    bool ok = p && chance_adjust(p, q, c->count);
+    for (uint32_t i = 0; ok && i < c->count; i++) {
+        if (!(q[i] <= DIFF_RATE) || !is_broken(rule, c->changes[i]))
             continue;
-        say(out, rule, d->names.functions[rows->list[i].function].name, c);
+        say(out, rule, c->names[i], c->changes[i]);
         ++*broken;
     }
     free(p);
     free(matches);
     return ok || err_set(e, ERR_INTERNAL, "out of memory");
+}
+
+bool diff_rule_check(FILE *out, const struct diff_rule *rule, const struct diff *d,
+                     unsigned *broken, struct err *e)
+{
+    struct candidates c;
+    bool ok = candidates_init(&c, d->functions.count, e);
+    for (uint32_t i = 0; ok && i < c.count; i++) {
+        const struct diff_row *row = &d->functions.list[i];
+        c.names[i] = d->names.functions[row->function].name;
+        c.names[c.count + i] = d->names.functions[row->function].was;
+        c.changes[i] = &row->change[rule->weight];
+    }
+    ok = ok && check(out, rule, &c, "function", broken, e);
+    candidates_fini(&c);
+    return ok;
+}
+
+bool diff_rule_check_values(FILE *out, const struct diff_rule *rule, const struct diff_values *d,
+                            unsigned *broken, struct err *e)
+{
+    struct candidates c;
+    struct buf texts = {0};
+    bool ok = candidates_init(&c, d->count, e);
+    for (uint32_t i = 0; ok && i < c.count; i++)
+        ok = diff_value_name(d, &d->list[i], &texts) ||
+             err_set(e, ERR_INTERNAL, "out of memory");
+    const char *at = (const char *)texts.data;
+    for (uint32_t i = 0; ok && i < c.count; i++, at += strlen(at) + 1) {
+        c.names[i] = at;
+        c.changes[i] = &d->list[i].change;
+    }
+    ok = ok && check(out, rule, &c, "value", broken, e);
+    candidates_fini(&c);
+    buf_free(&texts);
+    return ok;
 }

@@ -38,6 +38,8 @@ void diff_values_free(struct diff_values *d);
 /* A value as both sides call it. */
 void diff_value_text(struct value_reader *r, uint32_t kind, const struct hotlist_entry *entry,
                      char *out, size_t size);
+/* "PLACE ASSEMBLY KIND = VALUE", terminated by a 0. False without memory. */
+bool diff_value_name(const struct diff_values *d, const struct diff_value *v, struct buf *to);
 bool diff_values_text(FILE *out, const struct diff_values *d, const struct report_style *style);
 bool diff_values_json(struct buf *out, const struct diff_values *d, const char *const *files,
                       struct err *e);

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include "profile/values.h"
 #include "report/diff_values.h"
@@ -21,6 +22,17 @@ static void describe(const struct diff_values *d, const struct diff_value *v, st
                    ? symbols_image_name(r->view->symbols, h->image)
                    : "";
     t->kind = r->values->kinds[h->kind].name;
+}
+
+bool diff_value_name(const struct diff_values *d, const struct diff_value *v, struct buf *to)
+{
+    struct row_text t;
+    describe(d, v, &t);
+    const char *const parts[] = {t.place, " ", t.assembly, " ", t.kind, " = ", t.value};
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        buf_put(to, parts[i], strlen(parts[i]));
+    buf_put_u8(to, 0);
+    return buf_ok(to);
 }
 
 static void write_side(FILE *out, const struct diff_values *d, unsigned side)

@@ -162,6 +162,16 @@ class Diff(unittest.TestCase):
         self.assertFalse([v for v in same["values"] if v["share"]["significant"] or v["share"]["difference"]])
         self.assertRegex(self.diff("--values", often, seldom), r"\* .*pick\S*  seldom  imul .*  result = 0x4d \(77\)\n")
 
+    def test_rules_of_values(self):
+        pair = [self.record_values(name, 20000, 1, "--exact") for name in ("often", "seldom")]
+        said = self.diff("--values", "--fail-on", "pick.*imul.*result = 0x63 > 100%", *pair, status=1)
+        self.assertRegex(said, r"pick\S* imul .* result = 0x63 \(99\) changed by \+\d{3}")
+        self.diff("--values", "--fail-on", "pick.*imul.*result = 0x4d < -50%", *pair, status=1)
+        for rule in ("pick.*imul.*result = 0x4d > 1%", "pick.*imul.*result = 0x63 > 900%"):
+            self.diff("--values", "--fail-on", rule, *pair)
+        self.diff("--values", "--fail-on", ". > 0%", pair[0], pair[0])
+        self.assertIn("no value of either side", self.diff("--values", "--fail-on", "pick.*idiv > 1%", *pair, status=2))
+
     def test_sampled_values(self):
         often, again, seldom = (self.record_values(name, 200000000, seed, "-F", "4999")
                                 for name, seed in (("often", 1), ("often", 2), ("seldom", 1)))
@@ -178,7 +188,7 @@ class Diff(unittest.TestCase):
         self.assertLessEqual(len(wrong), 1, wrong)
 
     def test_values_refused(self):
-        for options in (["--values", "--folded"], ["--values", "--fail-on", "a > 1%"], ["--values", "--normalize", "none"]):
+        for options in (["--values", "--folded"], ["--values", "--normalize", "none"]):
             self.assertIn("tables of its own", self.diff(*options, "plain.pnb", "again.pnb", status=2))
         self.assertIn("recording 1 has no values", self.diff("--values", "plain.pnb", "again.pnb", status=2))
 
