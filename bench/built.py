@@ -33,6 +33,10 @@ for round = 1, 60 do
 end
 print(n)
 """
+AWK = """\
+{ for (i = 1; i <= NF; i++) { gsub(/[^a-zA-Z_]/, "", $i); words[$i]++ } lines[length($0)] = $0 }
+END { n = asorti(words, sorted); for (i = 1; i <= n; i++) sum += words[sorted[i]] * length(sorted[i]); print n, sum, length(lines) }
+"""
 
 
 @dataclass
@@ -41,7 +45,7 @@ class Subject:
     prepare: str      # once, without flags
     build: str        # with $CC and $FLAGS
     binary: str
-    arguments: list   # {input}: a text of some megabytes; {script}: for Lua
+    arguments: list   # {input}: a text of some megabytes; {script}: for Lua; {awk}: for awk
 
 
 SUBJECTS = {
@@ -55,7 +59,10 @@ SUBJECTS = {
                     ["-9", "-c", "{input}"]),
     "bzip2": Subject("bzip2", "true", "$CC $FLAGS -D_FILE_OFFSET_BITS=64 -o program bzip2.c blocksort.c huffman.c crctable.c "
                      "randtable.c compress.c decompress.c bzlib.c", "program", ["-9", "-c", "{input}"]),
+    "gawk": Subject("gawk", "true", './configure --disable-nls --disable-mpfr --disable-extensions --without-readline CC="$CC" '
+                    'CFLAGS="$FLAGS" && make -C support && make gawk', "gawk", ["-f", "{awk}", "{input}"]),
 }
+USUAL = ("sqlite3", "lua", "gzip", "bzip2")  # what is measured if nothing is said
 
 
 class Bench:
@@ -66,21 +73,25 @@ class Bench:
         self.core, self.rounds, self.work = a.core, a.rounds, work
         os.makedirs(work, exist_ok=True)
         self.recording = [self.penumbra, "record", "-q", "--carrier", "compiled"]
-        self.script = os.path.join(work, "script.lua")
-        with open(self.script, "w", encoding="utf-8") as file:
-            file.write(SCRIPT)
+        self.scripts = {"script": SCRIPT, "awk": AWK}
+        for name, text in self.scripts.items():
+            with open(self.script(name), "w", encoding="utf-8") as file:
+                file.write(text)
+
+    def script(self, name):
+        return os.path.join(self.work, name + ".txt")
 
     def prepared(self, name):
         kept = os.path.join(self.work, name, "source")
         if not os.path.isdir(kept):
-            shutil.copytree(sources.unpack(next(s for s in sources.SOURCES if s.name == SUBJECTS[name].source)), kept,
-                            symlinks=True)
+            source = next(s for s in sources.SOURCES + sources.OTHERS if s.name == SUBJECTS[name].source)
+            shutil.copytree(sources.unpack(source), kept, symlinks=True)
             inputs.run(["sh", "-c", SUBJECTS[name].prepare], name, cwd=kept)
         return kept
 
     def arguments(self, name):
         text = os.path.join(self.prepared("sqlite3"), "sqlite3.c")
-        words = [w.format(input=text, script=self.script) for w in SUBJECTS[name].arguments]
+        words = [w.format(input=text, **{s: self.script(s) for s in self.scripts}) for w in SUBJECTS[name].arguments]
         return words + [text] * (self.inputs_each - 1) if words[-1] == text else words
 
     def build(self, name, way, flags, counts=None):
@@ -130,12 +141,12 @@ def table(head, rows, columns):
         print(f"| {name} | {' | '.join(cells)} |")
 
 
-def measure_all(document, measure, timed=True, cc=CC, inputs_each=1):
+def measure_all(document, measure, timed=True, cc=CC, inputs_each=1, usual=USUAL):
     """Measures the programs that the command line names: {name: measure(bench, name)}. inputs_each: how often a program
     that reads a text reads it."""
     parser = argparse.ArgumentParser(description=document, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("penumbra")
-    parser.add_argument("--only", default=",".join(SUBJECTS))
+    parser.add_argument("--only", default=",".join(usual))
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--core", type=int, default=0)
     parser.add_argument("--folder")

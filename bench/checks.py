@@ -28,7 +28,7 @@ def small(bench, name):
     """The program's arguments, with a smaller input."""
     path = os.path.join(bench.work, "small")
     script = name == "lua"
-    with open(bench.script if script else bench.arguments("gzip")[-1], encoding="utf-8") as file:
+    with open(bench.script("script") if script else bench.arguments("gzip")[-1], encoding="utf-8") as file:
         text = file.read().replace("round = 1, 60 ", "round = 1, 2 ") if script else file.read(INPUT)
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)

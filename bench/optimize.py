@@ -142,7 +142,7 @@ def measure(bench, name):
 
 
 def main():
-    measured = built.measure_all(__doc__, measure, cc=CLANG, inputs_each=4)
+    measured = built.measure_all(__doc__, measure, cc=CLANG, inputs_each=4, usual=(*built.USUAL, "gawk"))
     for title, at in ("collecting", 0), ("result", 1):
         built.table(title, {name: m[at] for name, m in measured.items()}, [c for c in max((m[at] for m in measured.values()), key=len) if c != "plain"])
     print("\n| shadows and exact, % | similarity (llvm-profdata) | overlap of edges |\n|---|---|---|")

@@ -33,6 +33,8 @@ SOURCES = [
                              "cd src && rm -f luac.c && $CC $FLAGS -DLUA_USE_LINUX -DLUA_COMPAT_5_3 -Wl,-E "
                              "-o lua *.c -lm -ldl"], "src/lua"),
 ]
+# Built by other compilers only (built.py).
+OTHERS = [Source("gawk", "gawk", [], "")]
 
 
 def path_of(source, build):
