@@ -20,15 +20,15 @@ struct diff_rule {
 bool diff_rule_parse(struct diff_rule *rule, const char *text, struct err *e);
 void diff_rule_fini(struct diff_rule *rule);
 
-struct diff_values;
-/* The same of values (diff_values.h): the pattern is of "PLACE ASSEMBLY KIND = VALUE", and what grew
- * is a value's share of what was observed at its instruction. */
-bool diff_rule_check_values(FILE *out, const struct diff_rule *rule, const struct diff_values *d,
-                            unsigned *broken, struct err *e);
-
 /* Tells `out` of each function that breaks the rule, and adds their number. ERR_USAGE: no function
  * has that name. */
 bool diff_rule_check(FILE *out, const struct diff_rule *rule, const struct diff *d,
                      unsigned *broken, struct err *e);
+
+struct diff_values;
+/* The same of values (diff_values.h): the pattern is of "PLACE ASSEMBLY KIND = VALUE", and what
+ * grew is a value's share of what was observed at its instruction. */
+bool diff_rule_check_values(FILE *out, const struct diff_rule *rule, const struct diff_values *d,
+                            unsigned *broken, struct err *e);
 
 #endif
