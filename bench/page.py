@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long a page of `penumbra report --html` with 500,000 nodes takes to open in headless Chromium.
+"""How long a page of `penumbra report --html` or `diff --html` with 500,000 nodes takes to open in headless Chromium.
 
 usage: page.py WRITE_PAGE [ROUNDS]
 
@@ -25,8 +25,10 @@ def main():
         page = pages.make_page(write_page, "large", directory)
         print(f"500,000 nodes, {os.path.getsize(page) / 2**20:.1f} MiB\n")
         print("| | drawn after, s | CPU, s |\n|---|---:|---:|")
-        for name, state in STATES.items():
-            drawn, work = zip(*(pages.open_alone(page, state) for _ in range(rounds)))
+        compared = pages.make_page(write_page, "compared", directory)
+        opened = [(name, page, state) for name, state in STATES.items()] + [("two recordings", compared, "")]
+        for name, file, state in opened:
+            drawn, work = zip(*(pages.open_alone(file, state, 5) for _ in range(rounds)))
             print(f"| {name} | {min(drawn):.2f} | {min(work):.2f} |", flush=True)
 
 

@@ -238,7 +238,7 @@ static bool print_bytes(FILE *out, const struct diff *d, const struct diff_value
     struct buf bytes = {0};
     bool ok = values      ? diff_values_json(&bytes, values, r->files, e)
               : a->folded ? diff_folded(&bytes, d, e)
-                          : diff_json(&bytes, d, r->files, 0, e);
+                          : diff_json(&bytes, d, r->files, a->html, 0, e);
     if (ok && d && a->html)
         ok = report_html((const char *)bytes.data, bytes.size,
                          d->runs[d->run_count - 1].view->profile->command, out, e);

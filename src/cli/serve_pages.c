@@ -145,7 +145,7 @@ static bool diff_put(struct buf *out, const struct wanted *w, bool of_page, stru
               side_open(&sides[1], w->store, &w->sides[1], false, e);
     const struct diff_run runs[] = {{sides[0].view, DIFF_BEFORE}, {sides[1].view, DIFF_AFTER}};
     struct diff *d = ok ? diff_build(runs, SIDES, DIFF_BY_TOTAL, true, e) : NULL;
-    ok = d && diff_json(out, d, names, of_page ? DIFF_MIN / 100 : 0, e);
+    ok = d && diff_json(out, d, names, of_page, of_page ? DIFF_MIN / 100 : 0, e);
     diff_free(d);
     for (unsigned i = 0; i < SIDES; i++)
         side_close(&sides[i]);

@@ -92,9 +92,10 @@ bool diff_text(FILE *out, const struct diff *d, const struct diff_text_options *
 struct json;
 /* A change as a member of an object. */
 void diff_json_change(struct json *j, const char *key, const struct diff_change *c);
-/* min: what is on the stack in a smaller share of both sides is left out; 0: nothing. */
-bool diff_json(struct buf *out, const struct diff *d, const char *const *files, double min,
-               struct err *e);
+/* page: as the page reads it (diff_page.h). min: what is on the stack in a smaller share of both
+ * sides is left out; 0: nothing. */
+bool diff_json(struct buf *out, const struct diff *d, const char *const *files, bool page,
+               double min, struct err *e);
 /* Lines "outermost;...;innermost BEFORE AFTER", as difffolded.pl of FlameGraph writes them. */
 bool diff_folded(struct buf *out, const struct diff *d, struct err *e);
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "report/diff_page.h"
 #include "report/json.h"
 
 void diff_json_change(struct json *j, const char *key, const struct diff_change *c)
@@ -85,28 +86,54 @@ static bool put_functions(struct json *j, const struct diff *d, double min, stru
     return ok;
 }
 
-/* What a context that is left out calls has no greater share than it has. */
-static bool put_contexts(struct json *j, const struct diff *d, double min, struct err *e)
+/* By context: where it is among those that are shown, or -1. What a context that is left out calls
+ * has no greater share than it has. */
+static uint32_t place_contexts(const struct diff *d, double min, int64_t *place, uint32_t *rows)
 {
-    int64_t *place = calloc((size_t)d->contexts.count + 1, sizeof *place), shown = 0;
-    json_key(j, "contexts");
-    json_open(j, '[');
-    for (uint32_t i = 0; place && i < d->contexts.count; i++) {
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < d->contexts.count; i++) {
         const struct diff_row *row = &d->contexts.list[i];
-        int64_t parent = row->parent == VIEW_NONE ? -1 : place[row->parent];
-        bool reached = row->parent == VIEW_NONE || parent >= 0;
-        place[i] = reached && is_shown(row, min) ? shown++ : -1;
-        if (place[i] >= 0)
-            put_row(j, d, row, &parent);
+        bool reached = row->parent == VIEW_NONE || place[row->parent] >= 0;
+        place[i] = -1;
+        if (!reached || !is_shown(row, min))
+            continue;
+        place[i] = shown;
+        rows[shown++] = i;
     }
-    json_close(j, ']');
-    bool ok = place || err_set(e, ERR_INTERNAL, "cannot write JSON: out of memory");
-    free(place);
-    return ok;
+    return shown;
 }
 
-bool diff_json(struct buf *out, const struct diff *d, const char *const *files, double min,
-               struct err *e)
+static void put_contexts(struct json *j, const struct diff *d, const uint32_t *rows, uint32_t count,
+                         const int64_t *place)
+{
+    json_key(j, "contexts");
+    json_open(j, '[');
+    for (uint32_t i = 0; i < count; i++) {
+        const struct diff_row *row = &d->contexts.list[rows[i]];
+        int64_t parent = row->parent == VIEW_NONE ? -1 : place[row->parent];
+        put_row(j, d, row, &parent);
+    }
+    json_close(j, ']');
+}
+
+static bool put_all_contexts(struct json *j, const struct diff *d, bool page, double min,
+                             struct err *e)
+{
+    int64_t *place = calloc((size_t)d->contexts.count + 1, sizeof *place);
+    uint32_t *rows = calloc((size_t)d->contexts.count + 1, sizeof *rows);
+    bool ok = place && rows;
+    uint32_t count = ok ? place_contexts(d, min, place, rows) : 0;
+    if (ok && page)
+        ok = diff_page_contexts(j, d, rows, count, place);
+    else if (ok)
+        put_contexts(j, d, rows, count, place);
+    free(place);
+    free(rows);
+    return ok || err_set(e, ERR_INTERNAL, "cannot write JSON: out of memory");
+}
+
+bool diff_json(struct buf *out, const struct diff *d, const char *const *files, bool page,
+               double min, struct err *e)
 {
     struct json j = {.out = out};
     const struct view *v = d->runs[0].view;
@@ -119,7 +146,7 @@ bool diff_json(struct buf *out, const struct diff *d, const char *const *files, 
     json_key_double(&j, "dispersion", d->dispersion);
     put_runs(&j, d, "before", DIFF_BEFORE, files);
     put_runs(&j, d, "after", DIFF_AFTER, files);
-    bool ok = put_functions(&j, d, min, e) && put_contexts(&j, d, min, e);
+    bool ok = put_functions(&j, d, min, e) && put_all_contexts(&j, d, page, min, e);
     json_close(&j, '}');
     buf_put_u8(out, '\n');
     return ok && (buf_ok(out) || err_set(e, ERR_INTERNAL, "cannot write JSON: out of memory"));

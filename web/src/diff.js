@@ -27,33 +27,62 @@ function changeOf({ before, difference, after }) {
   return after === 0 ? "gone" : `${signed((100 * difference) / before)}%`;
 }
 
-// Of each context those that it calls.
-function calleesOf(contexts) {
-  const callees = contexts.map(() => []);
-  contexts.forEach(({ parent }, i) => parent >= 0 && callees[parent].push(i));
-  return callees;
-}
+// The calling contexts, in columns (src/report/diff_page.h): as rows when one looks at them.
+class Contexts {
+  constructor({ frames, contexts }) {
+    Object.assign(this, { frames, ...contexts });
+    this.count = this.frame.length;
+    this.first = new Int32Array(this.count).fill(-1); // of what it calls
+    this.next = new Int32Array(this.count).fill(-1); // of what its caller calls
+    for (let i = this.count - 1; i > 0; i--) {
+      this.next[i] = this.first[this.parent[i]];
+      this.first[this.parent[i]] = i;
+    }
+  }
 
-// The tree of contexts as Graph draws it.
-function treeOf(contexts, callees, width) {
-  const node = (i) => {
-    const row = contexts[i];
-    const below = () => callees[i].filter((callee) => width(contexts[callee].total) > 0).map(node);
-    const made = new DrawnNode({ name: row.name, image: row.image, key: i }, width(row.total), width(row.self), below);
-    return Object.assign(made, { row, label: LABELS[row.presence] + row.name });
-  };
-  return node(0);
-}
+  #change({ before, after, low, high, significant }, i) {
+    const values = { before: before[i], after: after[i], low: low[i], high: high[i] };
+    return { ...values, difference: after[i] - before[i], significant: significant[i] === 1 };
+  }
 
-// The width of all contexts with a frame on their stack that matches. Parents come before what they call.
-function found(contexts, matches, width) {
-  const inside = new Uint8Array(contexts.length);
-  let sum = 0;
-  contexts.forEach(({ name, parent, total }, i) => {
-    inside[i] = parent >= 0 && (inside[parent] || matches(name));
-    if (inside[i] && !inside[parent]) sum += width(total);
-  });
-  return sum;
+  row(i) {
+    const [name, image, was] = this.frames[this.frame[i]];
+    const total = this.#change(this.total, i);
+    const presence = total.before === 0 ? "appeared" : total.after === 0 ? "gone" : "both";
+    return { name, image, was, presence, self: this.#change(this.self, i), total };
+  }
+
+  width(i, width) {
+    return width({ before: this.total.before[i], after: this.total.after[i] });
+  }
+
+  *callees(i) {
+    for (let callee = this.first[i]; callee >= 0; callee = this.next[callee]) yield callee;
+  }
+
+  // As Graph draws them.
+  tree(width) {
+    const node = (i) => {
+      const row = this.row(i);
+      const below = () => [...this.callees(i)].filter((callee) => this.width(callee, width) > 0).map(node);
+      const made = new DrawnNode({ name: row.name, image: row.image, key: i }, width(row.total), width(row.self), below);
+      return Object.assign(made, { row, label: LABELS[row.presence] + row.name });
+    };
+    return node(0);
+  }
+
+  // The width of all contexts with a frame on their stack that matches. Parents come before what they call.
+  found(matches, width) {
+    const matched = this.frames.map(([name]) => matches(name));
+    const inside = new Uint8Array(this.count);
+    let sum = 0;
+    for (let i = 1; i < this.count; i++) {
+      const above = inside[this.parent[i]];
+      inside[i] = above || matched[this.frame[i]] ? 1 : 0;
+      if (inside[i] && !above) sum += this.width(i, width);
+    }
+    return sum;
+  }
 }
 
 // What the graph says of a frame.
@@ -134,7 +163,7 @@ export class DiffPage {
     });
     element("graph").frames = () => this.graph.frames();
     this.copy = new CopyButton(element("copy"), this.graph);
-    this.callees = calleesOf(data.contexts);
+    this.contexts = new Contexts(data);
     this.#build();
     this.#listen();
     this.show();
@@ -231,7 +260,7 @@ export class DiffPage {
     const { width, weight, shape, search, zoom } = this.state;
     const drawn = `${width} ${shape}`;
     if (this.drawn !== drawn)
-      this.graph.draw(treeOf(this.data.contexts, this.callees, WIDTHS[width]), { icicle: shape === "icicle", bottomUp: false, zoom });
+      this.graph.draw(this.contexts.tree(WIDTHS[width]), { icicle: shape === "icicle", bottomUp: false, zoom });
     else this.graph.zoom(zoom);
     this.drawn = drawn;
     for (const [key, value] of Object.entries({ width, weight, shape }))
@@ -240,7 +269,7 @@ export class DiffPage {
     if (element("search").value !== search) element("search").value = search;
     this.matches = matcher(search);
     this.graph.search(this.matches);
-    const part = this.matches ? found(this.data.contexts, this.matches, WIDTHS[width]) : 0;
+    const part = this.matches ? this.contexts.found(this.matches, WIDTHS[width]) : 0;
     element("found").textContent = this.matches ? `${format.percent(part, this.graph.total)} matched` : "";
     this.#table();
   }

@@ -10,7 +10,8 @@ KIND: small    names that try to break out of the page, 4% of the samples droppe
       times    these, a phase and three processes, and when the threads had samples
       shadows  nothing but triggers was sampled
       rows     functions of the same name
-      seldom   as small, of samples that stand for many periods"""
+      seldom   as small, of samples that stand for many periods
+      compared two recordings of 500,000 contexts"""
 import json
 import random
 import sys
@@ -95,6 +96,36 @@ def large(count, threads=8):
                         for i in range(threads)],
             "functions": [{"name": name, "image": image, "self": selfs[i], "total": total[i], "calls": 0,
                            "cost_per_call": None} for i, (name, image) in enumerate(frames) if i]}
+
+
+def compared(count):
+    """Of two recordings, in percent of the total before."""
+    made = large(count, 1)
+    nodes, path, parent = made["nodes"], [], []
+    for i, depth in enumerate(nodes["depth"]):
+        del path[depth:]
+        parent.append(path[-1] if path else -1)
+        path.append(i)
+    before = nodes["self"]
+    after = [own * (i % 5 + 8) // 10 for i, own in enumerate(before)]
+
+    def columns(*sides):
+        (x, y), whole = sides, sum(before)
+        digits = lambda values: [float(f"{value:.6g}") for value in values]
+        x, y = (digits(100 * value / whole for value in side) for side in sides)
+        return {"before": x, "after": y, "low": digits(b - a - 0.1 for a, b in zip(x, y)),
+                "high": digits(b - a + 0.1 for a, b in zip(x, y)), "significant": [int(abs(b - a) > 0.1) for a, b in zip(x, y)]}
+
+    all_below = []
+    for own in before, after:
+        total = list(own)
+        for i in range(count - 1, 0, -1):
+            total[parent[i]] += total[i]
+        all_below.append(total)
+    run = {"file": "x.pnb", "command": "xz", "samples": 1000, "effective_samples": 1000, "scale": 1}
+    return {"normalize": "none", "metric": "time", "unit": "nanoseconds", "rate": 0.05, "before": [run], "after": [run], "functions": [],
+            "frames": made["frames"], "contexts": {"frame": nodes["frame"], "parent": parent, "self": columns(before, after),
+                                                   "total": columns(*all_below)}}
 
 
 def pack(tree):
@@ -206,6 +237,9 @@ def values():
 
 def main():
     kind = sys.argv[1]
+    if kind == "compared":
+        print(json.dumps(compared(500000)))
+        return
     if kind == "large":
         made = large(500000)
         tree = node("[root]", "", sum(made["nodes"]["self"]))

@@ -54,12 +54,12 @@ def check_quiet(b):
     assert outside == [], outside
 
 
-def open_alone(page, state):
+def open_alone(page, state, frames=100):
     """In a browser of its own. Seconds until it is drawn, and of CPU time that its process has had by then."""
     with browser.Browser() as b:
         b.call("Performance.enable")
         b.open(page, state)
-        b.wait(f"{FRAMES}.length > 100")
+        b.wait(f"{FRAMES}.length > {frames}")
         drawn = b.evaluate(DRAWN) / 1000
         metrics = b.call("Performance.getMetrics")["metrics"]
         check_quiet(b)

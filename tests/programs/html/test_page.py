@@ -226,6 +226,28 @@ def test_nothing_is_left_out(b, pages):
     check_quiet(b)
 
 
+def test_compared(b, pages):
+    """Two recordings of as many contexts: all are searched."""
+    profile = profile_of(pages["compared"])
+    contexts, frames = profile["contexts"], profile["frames"]
+    widths, sums = {}, {}
+    for frame, total in zip(contexts["frame"][1:], contexts["total"]["before"][1:]):
+        widths[frame] = max(widths.get(frame, 0), total)
+        sums[frame] = sums.get(frame, 0) + total
+    rare = max((frame for frame, width in widths.items() if width < 0.05), key=sums.get)  # percent: under a pixel
+    inside, share = [False], 0
+    for i, (frame, parent) in enumerate(zip(contexts["frame"], contexts["parent"])):
+        if i:
+            inside.append(inside[parent] or frame == rare)
+            share += contexts["total"]["before"][i] if inside[i] and not inside[parent] else 0
+    assert share > 0.1, share
+    b.open(pages["compared"], f"#width=before&search=={frames[rare][0]}")
+    b.wait(f"{FRAMES}.length > 5")
+    said = text(b, "#found")
+    assert said.endswith("% matched") and abs(float(said.split("%")[0]) / share - 1) < 0.03, (said, share)
+    check_quiet(b)
+
+
 def test_typing(b, pages):
     """What is typed is searched for once, not letter by letter."""
     b.open(pages["large"])
@@ -545,7 +567,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         pages = {kind: make_page(write_page, kind, directory)
                  for kind in ("large", "deep", "empty", "exact", "values", "threads", "shadows",
-                              "rows", "seldom")}
+                              "rows", "seldom", "compared")}
         pages["small"] = make_page(write_page, "small", directory,
                                    "x</title><script>alert(1)</script>&amp;z")
         reports = {}
