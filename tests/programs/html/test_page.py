@@ -196,6 +196,29 @@ def node_totals(depths, own):
     return totals, parents
 
 
+def samples_with(profile, wanted):
+    """Those with the frame on their stack, once each."""
+    frames, depths = profile["nodes"]["frame"], profile["nodes"]["depth"]
+    totals, _ = node_totals(depths, profile["nodes"]["self"])
+    samples = skip = 0
+    for i, frame in enumerate(frames):
+        if skip and depths[i] > skip:
+            continue
+        skip = depths[i] if frame == wanted else 0
+        samples += totals[i] if frame == wanted else 0
+    return samples
+
+
+def test_recursion_is_found_once(b, pages):
+    profile = profile_of(pages["small"])
+    samples = samples_with(profile, [name for name, _ in profile["frames"]].index("recursive"))
+    for view in ("top-down", "bottom-up"):
+        b.open(pages["small"], f"#view={view}&search==recursive")
+        b.wait("document.querySelector('#found').textContent !== ''")
+        assert text(b, "#found").endswith(f" matched, {samples:,} samples"), (text(b, "#found"), samples)
+    check_quiet(b)
+
+
 def test_nothing_is_left_out(b, pages):
     """Frames far too narrow to be seen are searched, and one can zoom into them."""
     profile = profile_of(pages["large"])
@@ -206,12 +229,7 @@ def test_nothing_is_left_out(b, pages):
         widest[frame] = max(widest[frame], total)
     rare = min((frame for frame in range(1, len(widest)) if widest[frame]), key=lambda frame: widest[frame])
     assert widest[rare] < 1e-4 * totals[0], widest[rare] / totals[0]
-    samples = skip = 0
-    for i, frame in enumerate(frames):
-        if skip and depths[i] > skip:
-            continue
-        skip = depths[i] if frame == rare else 0
-        samples += totals[i] if frame == rare else 0
+    samples = samples_with(profile, rare)
     name = profile["frames"][rare][0]
     for view in ("top-down", "bottom-up"):
         b.open(pages["large"], f"#view={view}&search=={name}")
