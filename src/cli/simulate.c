@@ -12,6 +12,7 @@
 #include "collector/machine_file.h"
 #include "model/dise.h"
 #include "sigsafe/tools.h"
+#include "sigsafe/warm.h"
 
 enum { SETS_MOST = 64 };
 
@@ -23,7 +24,7 @@ struct arguments {
     const char *limit;
     uint32_t dise;   /* enum dise_mode */
     bool dise_given;
-    bool quiet, json, keys, sample, warming_given;
+    bool quiet, json, keys, sample, cold, warming_given, seed_given;
     struct sample_settings sampling;
     struct machine model;
     char name[1024]; /* of the machine, with what was set */
@@ -95,10 +96,18 @@ static const struct option_row rows[] = {
      FIELD(struct arguments, sample)},
     {0, "period", "N", .fallback = "10M", .help = "with --sample: instructions from one window to "
      "the next", FIELD(struct arguments, sampling.period), NUMBER(number_counts, 1e4, 1e12)},
-    {0, "warming", "N", .fallback = "100k",
-     .help = "with --sample: instructions of a window that are modelled before it is measured",
+    {0, "warming", "N",
+     .help = "with --sample: instructions of a window that are modelled before it is measured "
+             "(default 10k; with --cold 100k)",
      FIELD(struct arguments, sampling.warming),
      GIVEN(struct arguments, warming_given), NUMBER(number_counts, 0, 1e9)},
+    {0, "cold", NULL,
+     .help = "with --sample: nothing updates caches, TLBs and predictors between windows",
+     FIELD(struct arguments, cold)},
+    {0, "seed", "N", .fallback = "0",
+     .help = "with --sample: where in its period each window begins is drawn by it",
+     FIELD(struct arguments, sampling.seed), GIVEN(struct arguments, seed_given),
+     NUMBER(number_counts, 0, 1e9)},
     {0, "window", "N", .fallback = "20k",
      .help = "with --sample: instructions of a window that are measured",
      FIELD(struct arguments, sampling.measured), NUMBER(number_counts, 100, 1e9)},
@@ -224,23 +233,41 @@ static bool prepare_productions(struct arguments *a, struct err *e)
     return ok;
 }
 
+/* The greatest power of two, of those that are possible, that divides the sets of the first-level
+ * cache. */
+static uint32_t lines_of(const struct machine *m)
+{
+    uint32_t sets = m->l1d_size / m->l1d_ways >> WARM_LINE_SHIFT;
+    uint32_t lines = sets & -sets;
+    return lines < WARM_LINES_MOST ? lines : WARM_LINES_MOST;
+}
+
 /* Each eighth window is long. The longest fit the period with room. */
 static bool settle_sampling(struct arguments *a, struct err *e)
 {
-    enum { PERIOD = 10000000, WARMING = 100000, MEASURED = 20000, BIAS_EVERY = 8, ROOM = 4096 };
+    enum {
+        PERIOD = 10000000, WARMING = 10000, COLD_WARMING = 100000, MEASURED = 20000, BIAS_EVERY = 8,
+        ROOM = 4096,
+    };
     struct sample_settings *s = &a->sampling;
-    if (!a->sample && (s->period || a->warming_given || s->measured))
-        return err_set(e, ERR_USAGE, "--%s is about a sampled simulation: add --sample",
-                       s->period ? "period" : s->measured ? "window" : "warming");
+    const char *about = s->period          ? "period"
+                        : s->measured      ? "window"
+                        : a->warming_given ? "warming"
+                        : a->seed_given    ? "seed"
+                        : a->cold          ? "cold"
+                                           : NULL;
+    if (!a->sample && about)
+        return err_set(e, ERR_USAGE, "--%s is about a sampled simulation: add --sample", about);
     if (!a->sample)
         return true;
     if (a->recording.productions.count)
         return err_set(e, ERR_USAGE, "productions count all that is executed: leave out --sample, "
                                      "or --production");
     s->period = s->period ? s->period : PERIOD;
-    s->warming = a->warming_given ? s->warming : WARMING;
+    s->warming = a->warming_given ? s->warming : a->cold ? COLD_WARMING : WARMING;
     s->measured = s->measured ? s->measured : MEASURED;
     s->bias_every = BIAS_EVERY;
+    s->lines = a->cold ? 0 : lines_of(&a->model);
     if (sample_length(s, BIAS_EVERY) + ROOM > s->period)
         return err_set(e, ERR_USAGE,
                        "windows do not fit the period: --period has to be more than four times "

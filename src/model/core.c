@@ -67,6 +67,11 @@ void model_core_free(struct model_core *core)
     free(core);
 }
 
+const struct machine *model_machine(const struct model_core *core)
+{
+    return core->m;
+}
+
 uint64_t model_cycles(const struct model_core *core)
 {
     return core->commit;

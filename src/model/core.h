@@ -36,6 +36,7 @@ void model_core_free(struct model_core *core);
 void model_step(struct model_core *core, const struct uop_insn *insn, const struct uop_executed *x,
                 struct model_cost *cost);
 
+const struct machine *model_machine(const struct model_core *core);
 /* The cycle in which the last instruction has committed. */
 uint64_t model_cycles(const struct model_core *core);
 

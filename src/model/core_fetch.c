@@ -1,8 +1,6 @@
 /* The front end: where and when instructions come from. */
 #include "model/core_internal.h"
 
-enum { WINDOW_SHIFT = 5 };
-
 void core_redirect(struct model_core *core, uint64_t at, enum cost_cause why)
 {
     if (at < core->fetch)
@@ -30,14 +28,19 @@ static void fetch_line(struct model_core *core, uint64_t address, struct model_c
     core_redirect(core, a.done, COST_CODE);
 }
 
-/* Windows of 32 bytes are kept, each in as many entries of the table as one has. */
-static void fetch_window(struct model_core *core, uint64_t address)
+bool core_window_find(struct model_core *core, uint64_t address)
 {
     bool hit = false;
     uint64_t evicted, real = memory_translate(&core->memory, address);
     core->window = (address >> WINDOW_SHIFT) + 1;
     if (core->m->uop_cache_size)
         set_table_find(&core->uop_cache, real >> WINDOW_SHIFT, true, &hit, &evicted);
+    return hit;
+}
+
+static void fetch_window(struct model_core *core, uint64_t address)
+{
+    bool hit = core_window_find(core, address);
     if (hit != core->cached && (core->insns || core->slots))
         next_group(core);
     core->cached = hit;

@@ -88,6 +88,10 @@ struct passage {
 /* The cycle in which the instruction is fetched; its slots then wait to be dispatched. */
 uint64_t core_fetch(struct model_core *core, const struct uop_insn *insn,
                     const struct uop_executed *x, uint32_t slots, struct model_cost *cost);
+/* Windows of code of this size are kept, each in as many entries of the table as one has. The
+ * address is in one: was it there? It is from now on. */
+enum { WINDOW_SHIFT = 5 };
+bool core_window_find(struct model_core *core, uint64_t address);
 /* The cycle in which a decode stage that makes micro-operations of its own makes one, before the
  * instruction at `pc`. */
 uint64_t core_fetch_inserted(struct model_core *core, uint64_t pc, struct model_cost *cost);

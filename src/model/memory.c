@@ -1,8 +1,10 @@
 #include "model/memory.h"
 
+#include <emmintrin.h>
 #include <stdlib.h>
 
 enum {
+    MARKS = sizeof(__m128i),
     STRIDES = 512, STRIDE_SURE = 2,
     MISS_UNIT = 8, MISS_BOOKING = 1 << 14, TRANSFER_BOOKING = 1 << 14,
     PAGES_FIRST = 1 << 12,
@@ -18,13 +20,15 @@ bool set_table_make(struct set_table *t, uint32_t entries, uint32_t ways)
     t->mask = t->sets & (t->sets - 1) ? 0 : t->sets - 1;
     t->tags = calloc(entries, sizeof *t->tags);
     t->used = calloc(entries, sizeof *t->used);
-    return t->tags && t->used;
+    t->marks = calloc(entries + MARKS, 1);
+    return t->tags && t->used && t->marks;
 }
 
 void set_table_free(struct set_table *t)
 {
     free(t->tags);
     free(t->used);
+    free(t->marks);
 }
 
 /* A later use has a greater number. Before those run out all are halved. */
@@ -38,33 +42,68 @@ static uint32_t use_number(struct set_table *t)
     return ++t->clock;
 }
 
+/* Of the bits above those that choose a set, mostly. */
+static uint8_t mark_of(uint64_t tag)
+{
+    return (uint8_t)(tag * UINT64_C(0x9e3779b97f4a7c15) >> 56);
+}
+
+/* The entry of the tag among `ways` from `first` on, or UINT32_MAX. */
+static uint32_t search(const struct set_table *t, uint64_t tag, uint32_t first)
+{
+    const __m128i mark = _mm_set1_epi8((char)mark_of(tag));
+    for (uint32_t i = 0; i < t->ways; i += MARKS) {
+        __m128i marks = _mm_loadu_si128((const void *)&t->marks[first + i]);
+        uint32_t same = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(marks, mark));
+        for (; same; same &= same - 1) {
+            uint32_t way = i + (uint32_t)__builtin_ctz(same);
+            if (way < t->ways && t->tags[first + way] == tag + 1)
+                return first + way;
+        }
+    }
+    return UINT32_MAX;
+}
+
+static uint32_t oldest_of(const struct set_table *t, uint32_t first)
+{
+    uint32_t oldest = first;
+    for (uint32_t i = first + 1; i < first + t->ways; i++)
+        if (t->used[i] < t->used[oldest])
+            oldest = i;
+    return oldest;
+}
+
+static uint32_t set_of(const struct set_table *t, uint64_t tag)
+{
+    return (uint32_t)(t->mask ? tag & t->mask : tag % t->sets) * t->ways;
+}
+
+static uint32_t use(struct set_table *t, uint64_t tag, uint32_t entry)
+{
+    t->used[entry] = use_number(t);
+    return t->recent[tag % (sizeof t->recent / sizeof *t->recent)] = entry;
+}
+
+uint32_t set_table_insert(struct set_table *t, uint64_t tag, uint64_t *evicted)
+{
+    uint32_t entry = oldest_of(t, set_of(t, tag));
+    *evicted = t->tags[entry];
+    t->tags[entry] = tag + 1;
+    t->marks[entry] = mark_of(tag);
+    return use(t, tag, entry);
+}
+
 uint32_t set_table_find(struct set_table *t, uint64_t tag, bool insert, bool *hit,
                         uint64_t *evicted)
 {
-    *hit = true;
+    uint32_t entry = t->recent[tag % (sizeof t->recent / sizeof *t->recent)];
     *evicted = 0;
-    uint32_t *recent = &t->recent[tag % (sizeof t->recent / sizeof *t->recent)];
-    if (t->tags[*recent] == tag + 1) {
-        t->used[*recent] = use_number(t);
-        return *recent;
-    }
-    uint32_t set = (uint32_t)(t->mask ? tag & t->mask : tag % t->sets);
-    uint32_t first = set * t->ways, oldest = first;
-    for (uint32_t i = first; i < first + t->ways; i++) {
-        if (t->tags[i] == tag + 1) {
-            t->used[i] = use_number(t);
-            return *recent = i;
-        }
-        if (t->used[i] < t->used[oldest])
-            oldest = i;
-    }
-    *hit = false;
-    if (!insert)
-        return UINT32_MAX;
-    *evicted = t->tags[oldest];
-    t->tags[oldest] = tag + 1;
-    t->used[oldest] = use_number(t);
-    return oldest;
+    if (t->tags[entry] != tag + 1)
+        entry = search(t, tag, set_of(t, tag));
+    *hit = entry != UINT32_MAX;
+    if (*hit)
+        return use(t, tag, entry);
+    return insert ? set_table_insert(t, tag, evicted) : UINT32_MAX;
 }
 
 bool booking_make(struct booking *b, uint32_t entries, uint32_t unit, uint32_t limit)
@@ -202,15 +241,13 @@ static void grow_pages(struct pages *p)
     *p = more;
 }
 
-uint64_t memory_translate(struct model_memory *mem, uint64_t address)
+uint64_t memory_translate_page(struct model_memory *mem, uint64_t address)
 {
     if (address >= MEMORY_OWN && address < 2 * MEMORY_OWN)
         return address;
     struct pages *p = &mem->pages;
     uint64_t page = address >> PAGE_SHIFT, offset = address & ((1u << PAGE_SHIFT) - 1);
-    struct page *recent = &p->recent[page % (sizeof p->recent / sizeof *p->recent)];
-    if (recent->from == page + 1)
-        return recent->to << PAGE_SHIFT | offset;
+    struct page *recent = &p->recent[page % PAGES_RECENT];
     if (p->count >= p->capacity / 2)
         grow_pages(p);
     uint32_t at = page_slot(p, page);
@@ -246,6 +283,8 @@ static uint32_t translation_cycles(struct model_memory *mem, struct set_table *f
 
 static uint64_t transfer_at(struct model_memory *mem, uint64_t at)
 {
+    if (mem->warming)
+        return at;
     uint64_t begin = booking_free_at(&mem->transfers, at);
     booking_take(&mem->transfers, begin, begin + 1);
     return begin;
@@ -312,12 +351,15 @@ static uint64_t fetch_line(struct model_memory *mem, struct cache *c, uint64_t l
     uint32_t entry = set_table_find(&c->lines, line, false, &hit, &evicted);
     if (hit)
         return found_line(mem, c, entry, line, at, ahead, level);
-    uint64_t begin = booking_free_at(&c->misses, at);
+    uint64_t begin = mem->warming ? at : booking_free_at(&c->misses, at);
     if (ahead && begin > at)
         return at;
     uint64_t done = fetch_below(mem, c, line, begin, level);
-    booking_take(&c->misses, begin, done);
-    entry = set_table_find(&c->lines, line, true, &hit, &evicted);
+    if (mem->warming)
+        done = at;
+    else
+        booking_take(&c->misses, begin, done);
+    entry = set_table_insert(&c->lines, line, &evicted);
     if (evicted && c->state[entry] & LINE_DIRTY)
         write_back(mem, c->below, evicted - 1, begin);
     c->ready[entry] = done;

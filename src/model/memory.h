@@ -18,7 +18,7 @@
 
 #include "model/machine.h"
 
-enum { LINE_SHIFT = 6, PAGE_SHIFT = 12 };
+enum { LINE_SHIFT = 6, PAGE_SHIFT = 12, PAGES_RECENT = 64 };
 
 enum line_state { LINE_DIRTY = 1, LINE_AHEAD = 2 };
 enum memory_level { LEVEL_L1, LEVEL_L2, LEVEL_L3, LEVEL_MEMORY };
@@ -26,6 +26,7 @@ enum memory_level { LEVEL_L1, LEVEL_L2, LEVEL_L3, LEVEL_MEMORY };
 /* Sets of tags, the least recently used of which makes room. */
 struct set_table {
     uint64_t *tags;  /* + 1; 0: empty */
+    uint8_t *marks;  /* of tags: 16 entries are compared at once */
     uint32_t *used;
     uint32_t sets, ways, clock;
     uint32_t mask;       /* sets - 1 where that is a mask; else 0 */
@@ -38,6 +39,8 @@ void set_table_free(struct set_table *t);
  * if `insert`; or UINT32_MAX is returned. */
 uint32_t set_table_find(struct set_table *t, uint64_t tag, bool insert, bool *hit,
                         uint64_t *evicted);
+/* The same of a tag that is not there. */
+uint32_t set_table_insert(struct set_table *t, uint64_t tag, uint64_t *evicted);
 
 /* How much of something is in use, by time: `unit` cycles an entry. */
 struct booking {
@@ -62,6 +65,7 @@ struct cache {
 
 struct model_memory {
     const struct machine *m;
+    bool warming; /* no time passes: nothing is booked, and lines are there at once */
     struct cache l1i, l1d, l2, l3;
     struct booking transfers; /* from and to memory */
     struct set_table itlb, dtlb, stlb;
@@ -70,7 +74,7 @@ struct model_memory {
         uint64_t *from; /* + 1; open addressing */
         uint64_t *to;
         uint32_t capacity, count;
-        struct page { uint64_t from, to; } recent[64]; /* by the low bits of the page */
+        struct page { uint64_t from, to; } recent[PAGES_RECENT]; /* by the low bits of the page */
     } pages;
 };
 
@@ -92,7 +96,15 @@ struct memory_answer memory_code(struct model_memory *mem, uint64_t address, uin
 /* Addresses from here on, as far as there are below it, are the processor's own, and as they are:
  * no page of the program's is another because of them. */
 #define MEMORY_OWN (UINT64_C(1) << 60)
+uint64_t memory_translate_page(struct model_memory *mem, uint64_t address);
 /* The address with its page replaced. */
-uint64_t memory_translate(struct model_memory *mem, uint64_t address);
+static inline uint64_t memory_translate(struct model_memory *mem, uint64_t address)
+{
+    uint64_t page = address >> PAGE_SHIFT;
+    const struct page *recent = &mem->pages.recent[page % PAGES_RECENT];
+    return recent->from == page + 1
+               ? recent->to << PAGE_SHIFT | (address & ((1u << PAGE_SHIFT) - 1))
+               : memory_translate_page(mem, address);
+}
 
 #endif

@@ -31,6 +31,12 @@ static uint32_t history_of(const struct machine *m, unsigned table)
     return length;
 }
 
+static void make_folded(struct folded *f, unsigned i, uint32_t length, uint32_t bits)
+{
+    f->leaves[i] = 1u << length % bits;
+    f->top[i] = 1u << bits;
+}
+
 static bool make_tage(struct predictor *p)
 {
     uint32_t entries = p->mask + 1, bits = log_of(entries);
@@ -39,8 +45,9 @@ static bool make_tage(struct predictor *p)
         p->tage[i] = calloc(entries, sizeof *p->tage[i]);
         if (!p->tage[i])
             return false;
-        p->index_history[i] = (struct folded){.length = length, .bits = bits};
-        p->tag_history[i] = (struct folded){.length = length, .bits = TAGE_TAG_BITS - 1};
+        p->lengths[i] = length;
+        make_folded(&p->folded, i, length, bits);
+        make_folded(&p->folded, TAGE_TABLES + i, length, TAGE_TAG_BITS - 1);
     }
     return true;
 }
@@ -115,12 +122,20 @@ static bool judge_two(struct predictor *p, uint64_t pc, bool taken)
 /* ---- TAGE ---- */
 
 /* The history's newest bit enters, its oldest leaves. */
-static void fold(struct folded *f, uint32_t newest, uint32_t oldest)
+static void fold(struct predictor *p, uint32_t newest)
 {
-    f->value = f->value << 1 | newest;
-    f->value ^= oldest << f->length % f->bits;
-    f->value ^= f->value >> f->bits;
-    f->value &= (1u << f->bits) - 1;
+    enum { KEPT = sizeof p->history };
+    struct folded *f = &p->folded;
+    uint32_t left[TAGE_FOLDED];
+    for (unsigned i = 0; i < TAGE_TABLES; i++) {
+        uint32_t all = -(uint32_t)p->history[(p->head + p->lengths[i]) % KEPT];
+        left[i] = f->leaves[i] & all;
+        left[TAGE_TABLES + i] = f->leaves[TAGE_TABLES + i] & all;
+    }
+    for (unsigned i = 0; i < TAGE_FOLDED; i++) {
+        uint32_t value = (f->value[i] << 1 | newest) ^ left[i];
+        f->value[i] = (value ^ (value & f->top[i] ? 1 : 0)) & (f->top[i] - 1);
+    }
 }
 
 static void remember(struct predictor *p, bool taken)
@@ -129,13 +144,8 @@ static void remember(struct predictor *p, bool taken)
     p->head = (p->head + KEPT - 1) % KEPT;
     p->history[p->head] = taken;
     p->recent = p->recent << 1 | taken;
-    if (p->m->branch_predictor != PREDICTOR_TAGE)
-        return;
-    for (unsigned i = 0; i < TAGE_TABLES; i++) {
-        uint32_t oldest = p->history[(p->head + p->index_history[i].length) % KEPT];
-        fold(&p->index_history[i], taken, oldest);
-        fold(&p->tag_history[i], taken, oldest);
-    }
+    if (p->m->branch_predictor == PREDICTOR_TAGE)
+        fold(p, taken);
 }
 
 struct tage_look {
@@ -151,10 +161,9 @@ static void look(struct predictor *p, uint64_t pc, struct tage_look *l)
     bool simple = p->bimodal[(uint32_t)at & p->mask] >= COUNTER_TAKEN;
     l->provider = l->other = -1;
     for (int i = TAGE_TABLES - 1; i >= 0; i--) {
-        uint32_t index =
-            (uint32_t)(at ^ at >> (i + 3) ^ p->index_history[i].value) & p->mask;
-        l->tag[i] = (uint16_t)((at * 5 ^ at >> 7 ^ (uint64_t)p->tag_history[i].value << 1) &
-                               ((1u << TAGE_TAG_BITS) - 1));
+        uint32_t index = (uint32_t)(at ^ at >> (i + 3) ^ p->folded.value[i]) & p->mask;
+        uint64_t folded = p->folded.value[TAGE_TABLES + i];
+        l->tag[i] = (uint16_t)((at * 5 ^ at >> 7 ^ folded << 1) & ((1u << TAGE_TAG_BITS) - 1));
         l->entry[i] = &p->tage[i][index];
         if (l->entry[i]->tag != l->tag[i])
             continue;

@@ -12,15 +12,18 @@
 #include "model/machine.h"
 #include "model/memory.h"
 
-enum { TAGE_TABLES = 6 };
+enum { TAGE_TABLES = 6, TAGE_FOLDED = 2 * TAGE_TABLES };
 
 struct predictor {
     const struct machine *m;
     uint32_t mask;               /* of the tables below */
     uint8_t *bimodal, *global, *choice; /* counters of two bits */
     struct tage_entry { uint16_t tag; int8_t counter; uint8_t useful; } *tage[TAGE_TABLES];
-    struct folded { uint32_t value, length, bits; } index_history[TAGE_TABLES],
-        tag_history[TAGE_TABLES];
+    /* The history of each table's length, folded to the bits of its index, and behind those to the
+     * bits of its tag. leaves: the bit that the oldest branch has moved to; top: the first bit that
+     * is not of the value. */
+    struct folded { uint32_t value[TAGE_FOLDED], leaves[TAGE_FOLDED], top[TAGE_FOLDED]; } folded;
+    uint32_t lengths[TAGE_TABLES];
     uint8_t history[512];        /* the last branches, the newest at history[head] */
     uint32_t head;
     uint64_t recent;             /* the same, as bits */

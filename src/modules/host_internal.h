@@ -90,8 +90,11 @@ struct host_calls {
     uint64_t now; /* 0: not known */
 };
 
+struct simulate_blocks; /* simulate_warm.h */
+
 struct host_ring {
     struct host_calls *calls; /* at the end of its last sequence */
+    struct simulate_blocks *blocks; /* that it has defined; NULL: none yet */
     struct tuple_ring *ring;
     struct host_process *process;
     const struct spool_tuples *tuples;
@@ -112,6 +115,9 @@ struct penumbra_host {
     struct host_process *current; /* of the sequence that the module looks at */
     const struct penumbra_sequence *sequence;
     const struct tuple_ring *ring; /* that it comes from */
+    /* Of a sampled simulation: the words of a sequence with TUPLE_WARM. NULL: nobody wants them */
+    void (*warm)(struct penumbra_host *host, struct host_ring *from, int32_t tid,
+                 const uint64_t *words, uint32_t count);
     uint32_t window; /* its window, of a sampled simulation (tuple_sequence.window) */
     uint32_t at; /* the tuple that it last spoke of */
     uint8_t *arena; /* room for small records */
@@ -128,5 +134,8 @@ spool_ref host_string(struct penumbra_host *host, const char *text);
 /* Finds processes and rings that are new. */
 void host_rings_refresh(struct penumbra_host *host);
 bool host_rings_drain(struct penumbra_host *host);
+/* The instruction of a record; NULL: it is not complete, or there is no memory. */
+const struct host_insn *host_rings_insn(struct penumbra_host *host, const struct host_ring *from,
+                                        uint32_t id);
 
 #endif

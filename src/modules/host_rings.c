@@ -94,8 +94,8 @@ void host_rings_refresh(struct penumbra_host *host)
 
 /* ---- sequences ---- */
 
-static const struct host_insn *find_insn(struct penumbra_host *host, const struct host_ring *from,
-                                         uint32_t id)
+const struct host_insn *host_rings_insn(struct penumbra_host *host, const struct host_ring *from,
+                                        uint32_t id)
 {
     struct host_process *p = from->process;
     uint32_t chunk = id / TUPLES_CHUNK;
@@ -145,7 +145,7 @@ static bool build(struct penumbra_host *host, const struct host_ring *from, cons
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct tuple_head *tuple = (const void *)&words[at];
-        const struct host_insn *insn = find_insn(host, from, tuple->id);
+        const struct host_insn *insn = host_rings_insn(host, from, tuple->id);
         if (!insn)
             return false;
         const uint64_t address = insn->record.address;
@@ -171,15 +171,48 @@ static bool build(struct penumbra_host *host, const struct host_ring *from, cons
     return true;
 }
 
-static void show(struct penumbra_host *host, const struct host_ring *from, const uint64_t *words)
+/* The module is at work on a sequence of the ring. */
+static void show_begin(struct penumbra_host *host, const struct host_ring *from,
+                       const struct tuple_sequence *head)
+{
+    host->current = from->process;
+    host->ring = from->ring;
+    host->window = head->window;
+    host->at = 0;
+    __atomic_store_n(&host->values->busy, 1, __ATOMIC_RELAXED);
+}
+
+static void show_end(struct penumbra_host *host)
+{
+    __atomic_store_n(&host->values->busy, 0, __ATOMIC_RELAXED);
+    host->sequence = NULL;
+    __atomic_fetch_add(&host->values->progress, 1, __ATOMIC_RELAXED);
+    host->values->sequences++;
+}
+
+static void show_warm(struct penumbra_host *host, struct host_ring *from, const uint64_t *words)
+{
+    const struct tuple_sequence *head = (const void *)words;
+    if (!host->warm)
+        return;
+    show_begin(host, from, head);
+    host->warm(host, from, head->tid, words + TUPLE_SEQUENCE_WORDS,
+               head->words - TUPLE_SEQUENCE_WORDS);
+    show_end(host);
+}
+
+static void show(struct penumbra_host *host, struct host_ring *from, const uint64_t *words)
 {
     static struct shown shown;
     const struct tuple_sequence *head = (const void *)words;
-    struct spool_values *v = host->values;
     uint32_t count = head->count < TUPLE_LENGTH_MAX ? head->count : TUPLE_LENGTH_MAX;
+    if (head->flags & TUPLE_WARM) {
+        show_warm(host, from, words);
+        return;
+    }
     host_places_refresh(host, from->process);
     if (!build(host, from, words, count, &shown)) {
-        v->refused++;
+        host->values->refused++;
         return;
     }
     struct penumbra_sequence sequence = {
@@ -189,18 +222,11 @@ static void show(struct penumbra_host *host, const struct host_ring *from, const
         .count = count,
         .tuples = shown.tuples,
     };
-    host->current = from->process;
     host->sequence = &sequence;
-    host->ring = from->ring;
-    host->window = head->window;
-    host->at = 0;
-    __atomic_store_n(&v->busy, 1, __ATOMIC_RELAXED);
+    show_begin(host, from, head);
     host->module->sequence(host, &sequence);
-    __atomic_store_n(&v->busy, 0, __ATOMIC_RELAXED);
-    host->sequence = NULL;
-    __atomic_fetch_add(&v->progress, 1, __ATOMIC_RELAXED);
-    v->sequences++;
-    v->tuples += count;
+    show_end(host);
+    host->values->tuples += count;
 }
 
 bool host_rings_drain(struct penumbra_host *host)

@@ -31,6 +31,7 @@ double sample_half_width(const struct sample_sum *s);
 struct sample {
     struct sample_settings settings;
     uint64_t begun;          /* windows, those that a thread did not come to the end of included */
+    uint64_t inside, between; /* instructions executed in windows; between them, if that is told */
     struct sample_sum cpi;   /* of the first measured part of each window */
     struct sample_sum bias;  /* first less later, of each long window */
 };
@@ -44,6 +45,11 @@ struct sample_window {
 };
 
 void sample_begin(struct sample *s, struct sample_window *w, uint32_t number);
+/* All that were executed; where it is not told what is between windows, some. */
+uint64_t sample_instructions(const struct sample *s);
+/* Is a thread that has executed so many instructions so near its next window that predictors have
+ * to see its branches? */
+bool sample_is_near(const struct sample_settings *s, uint32_t next, uint64_t executed);
 /* Before the window's next instruction is executed, at `cycles` of its core. True: the instruction
  * is in the first measured part. */
 bool sample_step(struct sample *s, struct sample_window *w, uint64_t cycles);

@@ -15,6 +15,7 @@
 #include "modules/builtin.h"
 #include "modules/host_internal.h"
 #include "modules/simulate_dise.h"
+#include "modules/simulate_warm.h"
 #include "modules/sample.h"
 #include "profile/simulate.h"
 #include "sigsafe/tools.h"
@@ -47,7 +48,9 @@ struct core {
     struct uop_executed executed;
     uint64_t registers[16]; /* before it, if productions keep some */
     uint64_t target;        /* of an indirect transfer, with productions */
+    uint64_t steps;         /* instructions that the thread has executed, where that is told */
     struct sample_window window;
+    struct simulate_warm warm;
     struct core *next;
 };
 
@@ -213,6 +216,7 @@ static void execute_last(struct penumbra_host *host, struct core *c, uint64_t ne
                            &c->executed, cost);
     else
         model_step(c->model, &k->insn, &c->executed, cost);
+    c->steps++;
     if (k->insn.flags & INSN_UNKNOWN)
         note_unknown(k->code, k->insn.length);
     if (row)
@@ -256,19 +260,19 @@ static bool core_make(struct penumbra_host *host, struct core *c)
     return c->dise || c->model;
 }
 
-static struct core *core_of(struct penumbra_host *host, const struct penumbra_sequence *s)
+static struct core *core_of(struct penumbra_host *host, int32_t process, int32_t thread)
 {
     struct core *c = all.recent;
-    if (c && c->process == s->process && c->thread == s->thread)
+    if (c && c->process == process && c->thread == thread)
         return c;
     for (c = all.cores; c; c = c->next)
-        if (c->process == s->process && c->thread == s->thread)
+        if (c->process == process && c->thread == thread)
             return all.recent = c;
     if (all.core_count >= all.cores_next)
         free_ended(host);
     c = calloc(1, sizeof *c);
     if (c)
-        *c = (struct core){.process = s->process, .thread = s->thread, .next = all.cores};
+        *c = (struct core){.process = process, .thread = thread, .next = all.cores};
     if (!c || !core_make(host, c)) {
         free(c);
         return NULL;
@@ -299,9 +303,10 @@ static void take_items(const struct penumbra_tuple *t, struct core *c)
 
 static void sequence(struct penumbra_host *host, const struct penumbra_sequence *s)
 {
-    struct core *c = core_of(host, s);
+    struct core *c = core_of(host, s->process, s->thread);
     if (c && host->window != c->window.number) {
         c->last = NULL; /* where it went is not known */
+        c->warm.block = NULL;
         sample_begin(&all.sample, &c->window, host->window);
     }
     for (uint32_t i = 0; c && i < s->count; i++) {
@@ -314,6 +319,37 @@ static void sequence(struct penumbra_host *host, const struct penumbra_sequence 
     }
     if (!c)
         all.incomplete = true;
+}
+
+struct records_of {
+    struct penumbra_host *host;
+    const struct host_ring *ring;
+};
+
+static const struct tuple_insn *find_record(void *data, uint32_t id)
+{
+    const struct records_of *of = data;
+    const struct host_insn *insn = host_rings_insn(of->host, of->ring, id);
+    return insn ? &insn->record : NULL;
+}
+
+/* What was executed between windows. */
+static void warm(struct penumbra_host *host, struct host_ring *from, int32_t tid,
+                 const uint64_t *words, uint32_t count)
+{
+    struct core *c = core_of(host, from->process->record->pid, tid);
+    if (!c || !c->model) {
+        all.incomplete = true;
+        return;
+    }
+    c->last = NULL; /* where it went is not known */
+    c->warm.branches = sample_is_near(&all.sample.settings, c->window.number + 1, c->steps);
+    struct records_of of = {host, from};
+    uint64_t executed =
+        simulate_warm_words(&from->blocks, (struct simulate_records){find_record, &of}, c->model,
+                            &c->warm, words, count);
+    all.sample.between += executed;
+    c->steps += executed;
 }
 
 /* Of string instructions their registers, too. */
@@ -338,7 +374,8 @@ static void tell_sample(struct penumbra_host *host, const struct sample *s)
     const uint64_t facts[SIMULATED_FACT_COUNT] = {
         [SAMPLED_PERIOD] = s->settings.period, [SAMPLED_WARMING] = s->settings.warming,
         [SAMPLED_MEASURED] = s->settings.measured,
-        [SAMPLED_INSTRUCTIONS] = s->begun * s->settings.period,
+        [SAMPLED_COLD] = !s->settings.lines,
+        [SAMPLED_INSTRUCTIONS] = sample_instructions(s),
         [SAMPLED_WINDOWS] = s->cpi.count, [SAMPLED_CPI] = millionths(s->cpi.mean),
         [SAMPLED_HALF] = millionths(sample_half_width(&s->cpi)),
         [SAMPLED_LONG] = s->bias.count, [SAMPLED_BIAS] = millionths(s->bias.mean),
@@ -372,6 +409,7 @@ static void end(struct penumbra_host *host)
 static int begin(struct penumbra_host *host)
 {
     all.sample.settings = host->options.sample;
+    host->warm = warm;
     return !host->options.machine;
 }
 

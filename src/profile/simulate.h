@@ -51,7 +51,8 @@ enum {
     X(SAMPLED_PERIOD, "sampled: period")                                                           \
     X(SAMPLED_WARMING, "sampled: warming")                                                         \
     X(SAMPLED_MEASURED, "sampled: measured")                                                       \
-    X(SAMPLED_INSTRUCTIONS, "sampled: instructions") /* windows begun x period */                  \
+    X(SAMPLED_COLD, "sampled: cold") /* 1: nothing between windows updates caches */               \
+    X(SAMPLED_INSTRUCTIONS, "sampled: instructions") /* if cold, windows begun x period */         \
     X(SAMPLED_WINDOWS, "sampled: windows")                                                         \
     X(SAMPLED_CPI, "sampled: CPI, millionths")                                                     \
     X(SAMPLED_HALF, "sampled: interval of the CPI, millionths") /* none: fewer than two */         \

@@ -102,13 +102,17 @@ struct shadow_settings {
 /* Sampled simulation (docs/simulate.md, "Sampled simulation"): of `period` instructions of a thread
  * one window is modelled. In instructions.
  *
- *     |<---- period / 2 ---->|warming|measured|         |warming|measured|3 x warming|measured|
- *     begin                   window 1  ...              window bias_every                        */
+ *     |<------------- period ------------->|<------------------- period ------------------->|
+ *     begin    |warming|measured|            |warming|measured|3 x warming|measured|
+ *     |<--x1-->|window 1                   |x2|window 2, if bias_every is 2                 */
 struct sample_settings {
     uint64_t period;     /* 0: everything is modelled */
+    uint64_t seed;       /* of where in its period each window begins */
     uint32_t warming, measured;
     uint32_t bias_every; /* each so-manieth window is long */
-    uint32_t reserved;
+    uint32_t lines;      /* between windows, what is touched is told to the model, but for lines
+                            that are the last of those equal modulo this (tools/values_warm.h): a
+                            power of two, at most 64; 0: nothing is told */
 };
 
 enum { SAMPLE_LONGER = 3 }; /* times the warming, between the measured parts of a long window */
@@ -122,6 +126,16 @@ static inline uint64_t sample_length(const struct sample_settings *s, uint32_t w
     uint64_t length = (uint64_t)s->warming + s->measured;
     return sample_is_long(s, window) ? length + (uint64_t)SAMPLE_LONGER * s->warming + s->measured
                                      : length;
+}
+
+/* Instructions of the thread before the window of this number, if it begins where it is to:
+ * somewhere in its period, by a mixer of 64 bits (Steele et al., SplitMix, 2014). */
+static inline uint64_t sample_place(const struct sample_settings *s, uint32_t window)
+{
+    uint64_t x = s->seed + window * UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (window - UINT64_C(1)) * s->period + (x ^ x >> 31) % s->period;
 }
 
 struct value_settings {

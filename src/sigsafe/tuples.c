@@ -159,7 +159,7 @@ uint32_t tuples_next(const struct spool *s, struct tuple_ring *r, uint64_t *to, 
             return give_up(r, head, broken);
         for (uint32_t i = 1; i < words; i++)
             to[i] = from[i];
-        if (!sequence_true(to, words, sequence->count))
+        if (!(sequence->flags & TUPLE_WARM) && !sequence_true(to, words, sequence->count))
             return give_up(r, head, broken);
         __atomic_store_n(&r->tail, tail, __ATOMIC_RELEASE);
         return words;

@@ -137,7 +137,8 @@ struct tuple_insn {
     uint8_t before;     /* of them: captured before the instruction, and first */
     uint8_t flags;      /* TUPLE_INSN_... */
     uint8_t memories;   /* memory operands that addresses are captured of */
-    uint8_t reserved[2];
+    uint8_t stores;     /* bits: which of them are written to */
+    uint8_t reserved;
     struct tuple_value values[TUPLE_VALUES_MAX];
     /* For the producer. */
     struct tuple_memory memory[TUPLE_MEMORIES];
@@ -150,6 +151,7 @@ enum {
     TUPLE_PAD = 1,        /* not a sequence: skip `words` */
     TUPLE_EXACT = 2,      /* a piece of a whole run, not a burst */
     TUPLE_CONTINUES = 4,  /* it goes on where the sequence before it in this ring ended */
+    TUPLE_WARM = 8,       /* no tuples: words of warm.h */
 };
 
 struct tuple_sequence {

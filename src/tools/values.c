@@ -340,6 +340,18 @@ bool values_sequence_begin_as(struct engine_thread *t, struct tuple_ring *ring, 
     return true;
 }
 
+bool values_warm_sequence_as(struct engine_thread *t, struct tuple_ring *ring, uint32_t words)
+{
+    struct tuple_cursor *c = &ring->cursor;
+    if (!room_find_as(t, ring, words))
+        return false;
+    *header(t, ring) = (struct tuple_sequence){
+        .flags = TUPLE_WARM, .tid = t->window.record->tid, .cpu = UINT32_MAX,
+        .ticks = sys_ticks_as()};
+    c->at = c->begin + sizeof(struct tuple_sequence);
+    return true;
+}
+
 void values_sequence_end_as(struct engine_thread *t, struct tuple_ring *ring)
 {
     struct tuple_cursor *c = &ring->cursor;

@@ -52,6 +52,7 @@ static void memory_note(struct tuple_insn *r, const struct x86_insn *insn,
         if (insn->traits & X86_VSIB && i == 0)
             continue;
         m[kept] = m[i];
+        r->stores |= (uint8_t)((m[i].access & X86_MEM_WRITE ? 1u : 0) << kept);
         r->memory[kept++] = (struct tuple_memory){
             .disp = m[i].disp + (m[i].base == X86_RIP ? (int64_t)r->address + insn->length : 0),
             .base = m[i].base == X86_RIP ? NO_REGISTER : m[i].base,

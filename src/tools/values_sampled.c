@@ -14,7 +14,7 @@
  * Ownership: as in values_whole.c. */
 #include "sigsafe/settings.h"
 #include "tools/inline/watch.h"
-#include "tools/values_shared.h"
+#include "tools/values_warm.h"
 
 enum {
     /* Windows are longer by as much than what is modelled of them: of the last block, and of what
@@ -24,6 +24,15 @@ enum {
 /* t->alarm that no run comes to the end of */
 #define NEVER (INT64_MAX / 2)
 
+/* From where the window before it begins, or from the thread's beginning. */
+static int64_t distance(const struct sample_settings *s, uint32_t window)
+{
+    uint64_t from = window > 1 ? sample_place(s, window - 1) : 0;
+    return (int64_t)(sample_place(s, window) - from);
+}
+
+/* A window whose place is in the one before it begins where that ends; t->alarm is below 0 then, so
+ * that the next ones are in their places. */
 static void alarm_as(struct engine_thread *t, uint64_t instructions, uint64_t value)
 {
     struct tuple_ring *ring = t->tools[TOOL_VALUES];
@@ -37,10 +46,19 @@ static void alarm_as(struct engine_thread *t, uint64_t instructions, uint64_t va
     if (!c->inside)
         c->windows++;
     int64_t length = (int64_t)sample_length(s, c->windows) + MARGIN;
-    t->alarm += c->inside ? (int64_t)s->period - length : length;
+    t->alarm += c->inside ? distance(s, c->windows + 1) - length : length;
     c->inside = !c->inside;
     __atomic_store_n(&t->watching, c->inside, __ATOMIC_RELAXED);
     values_whole_window_as(t, c->inside ? c->windows : 0);
+}
+
+/* What is appended besides of a block that is executed between windows. False: it is not to be
+ * translated. */
+static bool warm_as(const struct hook_block *block, bool gate, struct hooks *h)
+{
+    if (block->observed || !values.settings->sample.lines)
+        return true;
+    return gate ? values_warm_block_as(block, h) : values_warm_alone_make_as(block, h);
 }
 
 static void block_as(const struct hook_block *block, struct hooks *h)
@@ -54,7 +72,7 @@ static void block_as(const struct hook_block *block, struct hooks *h)
                   : watch_alarm_as(h, block->count, alarm_as, block->count);
     if (!ok)
         hook_refuse_as(h);
-    else if (block->observed || !gate)
+    else if (warm_as(block, gate, h) && (block->observed || !gate))
         values_whole_block_as(block, h);
 }
 
@@ -65,7 +83,7 @@ static bool thread_begin_as(struct engine_thread *t)
     struct tuple_ring *ring = t->tools[TOOL_VALUES];
     if (ring)
         ring->cursor.passing = 1;
-    t->alarm = ring ? (int64_t)(values.settings->sample.period / 2) : NEVER;
+    t->alarm = ring ? distance(&values.settings->sample, 1) : NEVER;
     __atomic_store_n(&t->watching, false, __ATOMIC_RELAXED);
     return true;
 }

@@ -37,6 +37,10 @@ bool values_sequence_begin_as(struct engine_thread *t, struct tuple_ring *ring, 
 /* It ends; what is in it is published. */
 void values_sequence_end_as(struct engine_thread *t, struct tuple_ring *ring);
 
+/* A sequence of words (sigsafe/warm.h), with room for so many: ring->cursor.at is where the first
+ * goes. False: there is no room. */
+bool values_warm_sequence_as(struct engine_thread *t, struct tuple_ring *ring, uint32_t words);
+
 /* A value, as wide as `bytes` says (struct tuple_value). */
 static inline uint64_t values_narrowed(uint64_t value, unsigned bytes)
 {

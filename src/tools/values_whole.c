@@ -27,30 +27,15 @@
 
 #include "engine/hook_line.h"
 #include "engine/hook_run.h"
-#include "tools/memory.h"
-#include "tools/rows.h"
+#include "sigsafe/settings.h"
+#include "tools/values_flush.h"
 #include "tools/values_plan.h"
-#include "tools/values_shared.h"
-
-enum part {
-    BEFORE, BEFORE_DONE, AFTER, AFTER_DONE, TAKEN, NOT_TAKEN,
-    ARGUMENTS, /* of a call that has been executed */
-    ARRIVED,   /* rax, behind a system call's instruction */
-    WINDOW,    /* the site is the number of a window that begins; 0: one has ended */
-};
-enum { PART_SHIFT = 28, SITE_MASK = (1 << PART_SHIFT) - 1, WORD = 8 };
+#include "tools/values_warm.h"
 
 enum { SITES = 1 << 20, INDEX = SITES * 2 };
 
-struct site {
-    struct tuple_insn plan;
-    const struct spool_counts *of; /* whose `record` is */
-    uint32_t record;
-    bool brief; /* there is nothing before it: AFTER is its only part */
-};
-
 static struct {
-    struct site *sites; /* from 1 on */
+    struct values_site *sites; /* from 1 on */
     uint32_t *index;    /* by hash of the address: the site; 0: free */
     uint32_t used;
     bool arguments;     /* some are asked for */
@@ -71,6 +56,8 @@ static bool arguments_wanted(const struct tuple_capture *capture)
 /* By the process's first thread. */
 static bool sites_make_as(void)
 {
+    if (values.settings->sample.lines && !values_warm_make_as())
+        return false;
     if (whole.sites) {
         own_unmap_as(whole.sites, SITES * sizeof *whole.sites);
         own_unmap_as(whole.index, INDEX * sizeof *whole.index);
@@ -91,8 +78,12 @@ static bool same_code(const struct tuple_insn *r, uint64_t pc, const uint8_t *co
     return same;
 }
 
-/* 0: there is no room. */
-static uint32_t site_make(const struct hooks *h, uint64_t pc, const uint8_t *code,
+struct values_site *values_site(uint32_t number)
+{
+    return &whole.sites[number];
+}
+
+uint32_t values_site_make_as(const struct hooks *h, uint64_t pc, const uint8_t *code,
                           const struct x86_insn *insn)
 {
     uint32_t at = (uint32_t)(pc * UINT64_C(0x9e3779b97f4a7c15) >> 32) % INDEX;
@@ -102,7 +93,7 @@ static uint32_t site_make(const struct hooks *h, uint64_t pc, const uint8_t *cod
     if (whole.used + 1 >= SITES)
         return 0;
     uint32_t number = whole.used + 1;
-    struct site *s = &whole.sites[number];
+    struct values_site *s = &whole.sites[number];
     for (unsigned i = 0; i < insn->length; i++)
         s->plan.bytes[i] = code[i];
     s->plan.address = pc;
@@ -110,12 +101,12 @@ static uint32_t site_make(const struct hooks *h, uint64_t pc, const uint8_t *cod
     values_plan_as(&s->plan, insn, values.capture);
     s->plan.length = insn->length;
     whole.used = number;
+    s->repeated = insn->kind == X86_STRING_REP;
     whole.index[at] = number;
     return number;
 }
 
-/* The site's record in this process's part of the spool. */
-static bool record_find_as(struct engine_thread *t, struct site *s, uint32_t *id)
+bool values_record_find_as(struct engine_thread *t, struct values_site *s, uint32_t *id)
 {
     const struct spool_counts *counts = values.counts;
     if (__atomic_load_n(&s->of, __ATOMIC_ACQUIRE) == counts) {
@@ -140,7 +131,7 @@ static bool record_find_as(struct engine_thread *t, struct site *s, uint32_t *id
 
 /* ---- called hooks ---- */
 
-static void put_head(uint32_t *at, enum part part, uint32_t site, uint32_t words)
+static void put_head(uint32_t *at, enum values_part part, uint32_t site, uint32_t words)
 {
     at[0] = (uint32_t)part << PART_SHIFT | site;
     at[1] = words;
@@ -224,12 +215,12 @@ struct asked {
     const struct hook_block *block;
     struct hooks *hooks;
     uint32_t index, site;
-    struct site *s;
+    struct values_site *s;
     bool called; /* parts that a hook appends: memory is read after the instruction */
     bool ok;
 };
 
-static void head_as(struct asked *a, enum hook_point point, uint32_t index, enum part part)
+static void head_as(struct asked *a, enum hook_point point, uint32_t index, enum values_part part)
 {
     a->ok = a->ok && hook_append_constant_as(a->hooks, point, index,
                                              (uint32_t)part << PART_SHIFT | a->site, 4);
@@ -263,6 +254,19 @@ static bool after_in_line(const struct asked *a, bool indirect)
     return true;
 }
 
+bool values_registers_append_as(struct hooks *h, uint32_t index, const struct tuple_insn *r)
+{
+    bool ok = true;
+    for (unsigned i = 0; i < r->memories; i++) {
+        const uint8_t of[] = {r->memory[i].base, r->memory[i].index, r->memory[i].add8};
+        for (unsigned k = 0; k < sizeof of; k++)
+            if (of[k] < 16)
+                ok = ok && hook_append_register_as(h, HOOK_BEFORE, index,
+                                                   (enum engine_register)of[k], WORD);
+    }
+    return ok;
+}
+
 static void before_as(struct asked *a)
 {
     const struct tuple_insn *r = &a->s->plan;
@@ -272,14 +276,7 @@ static void before_as(struct asked *a)
         return;
     }
     head_as(a, HOOK_BEFORE, a->index, BEFORE);
-    for (unsigned i = 0; i < r->memories; i++) {
-        if (r->memory[i].base < 16)
-            register_as(a, HOOK_BEFORE, a->index, r->memory[i].base);
-        if (r->memory[i].index < 16)
-            register_as(a, HOOK_BEFORE, a->index, r->memory[i].index);
-        if (r->memory[i].add8 < 16)
-            register_as(a, HOOK_BEFORE, a->index, r->memory[i].add8);
-    }
+    a->ok = a->ok && values_registers_append_as(a->hooks, a->index, r);
     for (unsigned i = 0; i < r->before; i++)
         if (is_general(&r->values[i]))
             register_as(a, HOOK_BEFORE, a->index, r->values[i].reg);
@@ -353,7 +350,7 @@ static bool insn_as(struct asked *a, uint64_t pc)
 {
     const struct x86_insn *insn = &a->block->insns[a->index];
     const uint8_t *code = a->block->code[a->index];
-    a->site = site_make(a->hooks, pc, code, insn);
+    a->site = values_site_make_as(a->hooks, pc, code, insn);
     if (!a->site) {
         __atomic_fetch_add(&values.tuples->dropped[TUPLE_DROP_RECORDS], 1, __ATOMIC_RELAXED);
         return true;
@@ -403,51 +400,37 @@ void values_whole_block_as(const struct hook_block *block, struct hooks *h)
 
 /* ---- tuples ---- */
 
-struct flush {
-    struct engine_thread *thread;
-    struct tuple_ring *ring;
-    struct tuple_cursor *c;
-    uint64_t *data; /* the ring's */
-    uint64_t mask;
-    struct records from;
-};
-
-static uint64_t *word_at(const struct flush *f, uint64_t at)
+static struct tuple_head *open_head(const struct values_flush *f)
 {
-    return &f->data[(at & f->mask) / WORD];
+    return (void *)values_word_at(f, f->c->open);
 }
 
-static struct tuple_head *open_head(const struct flush *f)
+static void put(struct values_flush *f, uint64_t word)
 {
-    return (void *)word_at(f, f->c->open);
-}
-
-static void put(struct flush *f, uint64_t word)
-{
-    *word_at(f, f->c->at) = word;
+    *values_word_at(f, f->c->at) = word;
     f->c->at += WORD;
 }
 
 /* What is put without c->at: a sequence lies in one piece. */
-static uint64_t *put_begin(const struct flush *f)
+static uint64_t *put_begin(const struct values_flush *f)
 {
-    return word_at(f, f->c->at);
+    return values_word_at(f, f->c->at);
 }
 
-static void put_end(struct flush *f, const uint64_t *to)
+static void put_end(struct values_flush *f, const uint64_t *to)
 {
     uint64_t words = (uint64_t)(to - put_begin(f));
     open_head(f)->count = (uint8_t)(open_head(f)->count + words);
     f->c->at += WORD * words;
 }
 
-static struct tuple_sequence *sequence_of(const struct flush *f)
+static struct tuple_sequence *sequence_of(const struct values_flush *f)
 {
-    return (void *)word_at(f, f->c->begin);
+    return (void *)values_word_at(f, f->c->begin);
 }
 
 /* The open tuple's instruction went to pc, if it came to its end; indirect: that is known. */
-static inline __attribute__((always_inline)) void complete(struct flush *f, uint64_t pc)
+static inline __attribute__((always_inline)) void complete(struct values_flush *f, uint64_t pc)
 {
     struct tuple_cursor *c = f->c;
     const struct tuple_insn *r = &whole.sites[c->site].plan;
@@ -469,22 +452,11 @@ static inline __attribute__((always_inline)) void complete(struct flush *f, uint
     c->left--;
 }
 
-static uint64_t taken_from(struct flush *f, unsigned reg)
+/* None has a segment: is_called. */
+static void addresses_take(struct values_flush *f, const struct tuple_insn *r)
 {
-    return reg < 16 ? take64(&f->from) : 0;
-}
-
-static void addresses_take(struct flush *f, const struct tuple_insn *r)
-{
-    for (unsigned i = 0; i < r->memories; i++) {
-        const struct tuple_memory *m = &r->memory[i];
-        uint64_t sum = (uint64_t)m->disp + taken_from(f, m->base);
-        sum += taken_from(f, m->index) * m->scale;
-        sum += taken_from(f, m->add8) & 0xff;
-        if (m->address32)
-            sum = (uint32_t)sum;
-        f->c->address[i] = sum; /* none has a segment: is_called */
-    }
+    for (unsigned i = 0; i < r->memories; i++)
+        f->c->address[i] = values_address_take(f, &r->memory[i]);
 }
 
 static const uint8_t *behind_before(const struct tuple_insn *r, const uint8_t *at)
@@ -497,7 +469,7 @@ static const uint8_t *behind_before(const struct tuple_insn *r, const uint8_t *a
     return at;
 }
 
-static void arguments_put(struct flush *f)
+static void arguments_put(struct values_flush *f)
 {
     open_head(f)->flags |= TUPLE_ARGUMENTS;
     for (unsigned i = 0; i < TUPLE_ARGUMENT_COUNT; i++)
@@ -506,10 +478,10 @@ static void arguments_put(struct flush *f)
 }
 
 /* A tuple for the instruction at the site. False: it is not observed. */
-static inline __attribute__((always_inline)) bool open_tuple(struct flush *f, uint32_t site)
+static inline __attribute__((always_inline)) bool open_tuple(struct values_flush *f, uint32_t site)
 {
     struct tuple_cursor *c = f->c;
-    struct site *s = &whole.sites[site];
+    struct values_site *s = &whole.sites[site];
     const struct tuple_insn *r = &s->plan;
     uint32_t id;
     if (c->open)
@@ -517,31 +489,39 @@ static inline __attribute__((always_inline)) bool open_tuple(struct flush *f, ui
     c->arrived = 0;
     bool called = c->called;
     c->called = 0;
-    if (c->passing || (c->skip && c->skip--))
+    if (c->passing) {
+        values_warm_alone_as(f, s);
+        return false;
+    }
+    if (c->skip && c->skip--)
         return false;
     if (c->at && !c->left)
         values_sequence_end_as(f->thread, f->ring);
     if (!c->at && !values_sequence_begin_as(f->thread, f->ring, r->address))
         return false;
-    if (!record_find_as(f->thread, s, &id)) {
+    if (!values_record_find_as(f->thread, s, &id)) {
         c->left--;
         return false;
     }
     c->open = c->at;
     c->site = site;
     c->after = 0;
-    *(struct tuple_head *)(void *)word_at(f, c->at) = (struct tuple_head){.id = id};
+    *(struct tuple_head *)(void *)values_word_at(f, c->at) = (struct tuple_head){.id = id};
     c->at += WORD;
     if (called && r->what & PENUMBRA_ARGUMENTS)
         arguments_put(f);
     return true;
 }
 
-static void before(struct flush *f, uint32_t site)
+static void before(struct values_flush *f, uint32_t site)
 {
-    const struct tuple_insn *r = &whole.sites[site].plan;
+    const struct values_site *s = &whole.sites[site];
+    const struct tuple_insn *r = &s->plan;
     if (!open_tuple(f, site)) {
-        f->from.at = behind_before(r, f->from.at);
+        const uint8_t *behind = behind_before(r, f->from.at);
+        if (f->c->passing && s->alone)
+            values_warm_touch_as(f, r);
+        f->from.at = behind;
         return;
     }
     uint64_t *to = put_begin(f);
@@ -555,7 +535,7 @@ static void before(struct flush *f, uint32_t site)
 }
 
 /* The tuple's own words. */
-static void words_put(struct flush *f, bool wanted)
+static void words_put(struct values_flush *f, bool wanted)
 {
     uint32_t count = take32(&f->from);
     for (uint32_t i = 0; i < count; i++) {
@@ -569,14 +549,14 @@ static void words_put(struct flush *f, bool wanted)
 
 /* The site's tuple, which waits for what is there after the instruction; a brief one begins with
  * that. */
-static inline __attribute__((always_inline)) bool is_opened(struct flush *f, uint32_t site)
+static inline __attribute__((always_inline)) bool is_opened(struct values_flush *f, uint32_t site)
 {
     if (whole.sites[site].brief)
         return open_tuple(f, site);
     return f->c->open && f->c->site == site && !f->c->after;
 }
 
-static void after(struct flush *f, uint32_t site, enum part part)
+static void after(struct values_flush *f, uint32_t site, enum values_part part)
 {
     const struct tuple_insn *r = &whole.sites[site].plan;
     bool wanted = is_opened(f, site);
@@ -596,7 +576,7 @@ static void after(struct flush *f, uint32_t site, enum part part)
     f->c->after = 1;
 }
 
-static void arguments_take(struct flush *f, uint32_t site)
+static void arguments_take(struct values_flush *f, uint32_t site)
 {
     for (unsigned i = 0; i < TUPLE_ARGUMENT_COUNT; i++)
         f->c->arguments[i] = take64(&f->from);
@@ -604,12 +584,13 @@ static void arguments_take(struct flush *f, uint32_t site)
 }
 
 /* The last instruction of a window is not complete: where it went was not appended. */
-static void window_take(struct flush *f, uint32_t window)
+static void window_take(struct values_flush *f, uint32_t window)
 {
     struct tuple_cursor *c = f->c;
     if (c->open)
         c->at = c->open;
     c->open = c->called = 0;
+    values_warm_end_as(f);
     if (c->at)
         values_sequence_end_as(f->thread, f->ring);
     c->continues = 0;
@@ -623,7 +604,7 @@ void values_whole_window_as(struct engine_thread *t, uint32_t window)
     *at = (uint32_t)WINDOW << PART_SHIFT | (window & SITE_MASK);
 }
 
-static void part_take(struct flush *f)
+static void part_take(struct values_flush *f)
 {
     uint32_t head = take32(&f->from), site = head & SITE_MASK;
     bool wanted;
@@ -641,12 +622,14 @@ static void part_take(struct flush *f)
         f->c->arrived = 1;
         break;
     case WINDOW: window_take(f, site); break;
-    default: after(f, site, (enum part)(head >> PART_SHIFT)); break;
+    case ENTERED: values_warm_enter_as(f, site); break;
+    case TOUCHED: values_warm_touched_as(f, site); break;
+    default: after(f, site, (enum values_part)(head >> PART_SHIFT)); break;
     }
 }
 
 /* Publishes what is complete. The open tuple goes on in another sequence. */
-static void publish_as(struct flush *f)
+static void publish_as(struct values_flush *f)
 {
     struct tuple_cursor *c = f->c;
     uint64_t words[TUPLE_WORDS_MAX];
@@ -654,7 +637,7 @@ static void publish_as(struct flush *f)
     if (!c->at || !sequence_of(f)->count)
         return;
     for (uint64_t at = c->open; c->open && at < c->at; at += WORD)
-        words[count++] = *word_at(f, at);
+        words[count++] = *values_word_at(f, at);
     if (c->open)
         c->at = c->open;
     values_sequence_end_as(f->thread, f->ring);
@@ -671,11 +654,13 @@ void values_whole_flush_as(struct engine_thread *t, const uint8_t *records, uint
     struct tuple_ring *ring = t->tools[TOOL_VALUES];
     if (!ring)
         return;
-    struct flush f = {.thread = t, .ring = ring, .c = &ring->cursor, .mask = ring->size - 1,
+    struct values_flush f = {.thread = t, .ring = ring, .c = &ring->cursor, .mask = ring->size - 1,
                       .data = tuples_word_as(hook_spool(t), ring, 0),
                       .from = {records}};
+    f.warm.mask = values.settings->sample.lines - 1;
     while (f.from.at < records + size)
         part_take(&f);
+    values_warm_end_as(&f);
     if (ends && ring->cursor.open)
         complete(&f, t->rip);
     publish_as(&f);

@@ -160,11 +160,12 @@ static void write_sampled(FILE *out, const struct view *v)
     double cpi = sampled_cpi(v, SAMPLED_CPI);
     if (!sampled(v, SAMPLED_PERIOD))
         return;
-    fprintf(out, "sampled: %s windows of %s instructions, after %s to warm up, each %s\n",
+    fprintf(out, "sampled: %s windows of %s instructions, after %s to warm up, each %s%s\n",
             text_count(n[0], sampled_count(v, SAMPLED_WINDOWS)),
             text_count(n[1], sampled_count(v, SAMPLED_MEASURED)),
             text_count(n[2], sampled_count(v, SAMPLED_WARMING)),
-            text_count(n[3], sampled_count(v, SAMPLED_PERIOD)));
+            text_count(n[3], sampled_count(v, SAMPLED_PERIOD)),
+            sampled_count(v, SAMPLED_COLD) ? "; caches are cold between them" : "");
     if (!sampled_count(v, SAMPLED_WINDOWS)) {
         fputs("no thread came to the end of a window: take a shorter --period, or all of the run "
               "(without --sample)\n\n", out);
@@ -377,6 +378,8 @@ static void json_sampled(struct json *j, const struct view *v)
         return;
     json_key(j, "sampled");
     json_open(j, '{');
+    json_key(j, "cold");
+    json_bool(j, sampled_count(v, SAMPLED_COLD));
     for (unsigned i = 0; i < sizeof members / sizeof members[0]; i++) {
         if (!sampled(v, members[i].fact))
             continue;

@@ -1,5 +1,6 @@
 /* libFuzzer: what built-in modules read that others have written. The first byte chooses: the file
- * that remembers a memory hierarchy, or a window of instructions with addresses.
+ * that remembers a memory hierarchy, a window of instructions with addresses, or words of what was
+ * executed between the windows of a sampled simulation.
  *
  *     fuzz_modules CORPUS_DIRECTORY
  */
@@ -8,6 +9,9 @@
 
 #include "modules/conflict.h"
 #include "modules/hierarchy_file.h"
+#include "collector/machine_file.h"
+#include "modules/simulate_warm.h"
+#include "sigsafe/warm.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -57,10 +61,64 @@ static void find_in_window(const uint8_t *data, size_t size)
             abort();
 }
 
+/* A record in the fuzzer's bytes: as many of them as there are. */
+struct fuzzed {
+    const uint8_t *data;
+    size_t size;
+    struct tuple_insn record;
+};
+
+static const struct tuple_insn *find_record(void *from, uint32_t id)
+{
+    struct fuzzed *f = from;
+    enum { CODE = sizeof f->record.bytes };
+    if (id * (size_t)CODE + CODE > f->size || id > f->size)
+        return NULL;
+    f->record = (struct tuple_insn){.address = 0x400000 + id * 16, .length = 1 + id % CODE,
+                                    .memories = (uint8_t)(id % (TUPLE_MEMORIES + 1))};
+    memcpy(f->record.bytes, f->data + id * CODE, CODE);
+    return &f->record;
+}
+
+/* Words of four bytes: the top, and the low ones of the rest. */
+static void warm_words(const uint8_t *data, size_t size)
+{
+    static struct machine machine; /* one core for all inputs: to make one takes long */
+    static struct model_core *core;
+    struct err e = {0};
+    struct fuzzed f = {data, size, {0}};
+    struct simulate_blocks *blocks = NULL;
+    struct simulate_warm at = {.branches = true};
+    uint64_t words[WARM_WORDS_MOST];
+    uint32_t count = 0;
+    if (!machine.rob_size && !machine_file_load(MACHINES "/zen4.conf", NULL, &machine, &e))
+        abort();
+    if (!core)
+        core = model_core_new(&machine);
+    for (; size >= 4 && count < WARM_WORDS_MOST; size -= 4, data += 4) {
+        uint32_t top = data[0] < 128 ? data[0] : 0xff00u | data[0];
+        bool far = top != WARM_REPEAT; /* what is repeated for long takes its time */
+        words[count++] = warm_word(top, (uint64_t)data[1] << (far ? WARM_COUNT_SHIFT : 8) |
+                                            (uint64_t)data[2] << 8 | data[3]);
+    }
+    struct simulate_records records = {find_record, &f};
+    uint64_t executed = 0, half = count / 2;
+    if (core) {
+        executed += simulate_warm_words(&blocks, records, core, &at, words, (uint32_t)half);
+        executed += simulate_warm_words(&blocks, records, core, &at, words + half,
+                                        (uint32_t)(count - half));
+    }
+    if (executed > (uint64_t)count * WARM_INSNS_MOST)
+        abort();
+    simulate_blocks_free(blocks);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size && data[0] % 2)
+    if (size && data[0] % 3 == 1)
         read_text(data + 1, size - 1);
+    else if (size && data[0] % 3 == 2)
+        warm_words(data + 1, size - 1);
     else if (size)
         find_in_window(data + 1, size - 1);
     return 0;

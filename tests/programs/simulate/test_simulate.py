@@ -86,9 +86,10 @@ def sampled():
     of, again = (simulated(program, options)[0]["simulated"]["sampled"] for _ in range(2))
     expect(of == again, f"{of} and {again}")
     expect("sampled" not in whole, f"{whole}")
-    expect(of["windows"] == round(whole["instructions"] / of["period"]) and
-           abs(of["instructions"] - whole["instructions"]) <= of["period"], f"{of}")
-    expect(of["long_windows"] == of["windows"] // 8, f"{of}")
+    expect(abs(of["windows"] - whole["instructions"] / of["period"]) <= 1, f"{of}")
+    # what a window ends with, and what the thread ends with
+    expect(0 <= whole["instructions"] - of["instructions"] < 600 * (of["windows"] + 1), f"{of}")
+    expect(abs(of["long_windows"] - of["windows"] / 8) <= 1 and of["cold"] is False, f"{of}")
     expect(abs(of["cpi"] - whole["cpi"]) < min(of["interval"], 0.07 * whole["cpi"]),
            f"{of['cpi']} +- {of['interval']}, {whole['cpi']}")
     # a quarter takes three cycles, the rest a quarter of one
@@ -101,10 +102,50 @@ def sampled():
     expect(ended.stdout == native.stdout, f"{ended.stderr.decode()}")
 
 
+def warmed():
+    """What windows do not see is in the caches, as in the whole run; with --cold it is not."""
+    program = [os.environ["CHASE"]]
+    options = ["--sample", "--period", "40k", "--warming", "2k", "--window", "1k"]
+    whole = simulated(program)[0]["simulated"]
+    of = simulated(program, options)[0]["simulated"]
+    cold = simulated(program, [*options, "--cold"])[0]["simulated"]["sampled"]
+    cpi, interval = of["sampled"]["cpi"], of["sampled"]["interval"]
+    expect(abs(cpi - whole["cpi"]) < min(interval, 0.2 * whole["cpi"]), f"{of['sampled']}, {whole['cpi']}")
+    expect(cold["cold"] is True and cold["cpi"] - cold["interval"] > 1.1 * whole["cpi"], f"{cold}, {whole['cpi']}")
+    expect(abs(of["stack"]["l3"] / of["cycles"] - whole["stack"]["l3"] / whole["cycles"]) < 0.2, f"{of['stack']}")
+    again = simulated(program, options)[0]["simulated"]
+    expect(again == of, f"{again}")
+
+
+def seeds():
+    """Each seed has windows of its own, and their mean is the CPI of the whole run."""
+    program = [os.environ["PHASES"]]
+    options = ["--sample", "--period", "80k", "--warming", "2k", "--window", "1k"]
+    whole = simulated(program)[0]["simulated"]["cpi"]
+    runs = [simulated(program, [*options, "--seed", str(seed)])[0]["simulated"]["sampled"] for seed in range(8)]
+    cpis = [r["cpi"] for r in runs]
+    expect(len(set(cpis)) > 2, f"{cpis}") # a phase has one CPI, whatever window is in it
+    expect(sum(abs(r["cpi"] - whole) <= r["interval"] for r in runs) >= 6, f"{runs}, {whole}")
+    expect(abs(sum(cpis) / len(cpis) - whole) < max(r["interval"] for r in runs), f"{cpis}, {whole}")
+
+
+def threads():
+    """Each thread, and each process, has its own."""
+    script = "(gzip -c | gzip -dc | sort -n --parallel=2) 2>&1"
+    native = subprocess.run(["sh", "-c", script], input=LINES.encode() * 50, capture_output=True, check=False)
+    options = ["--sample", "--period", "200k", "--warming", "2k", "--window", "2k"]
+    report, ended = simulated(["sh", "-c", script], options, text=LINES * 50)
+    of = report["simulated"]["sampled"]
+    expect(ended.stdout == native.stdout and ended.returncode == native.returncode, ended.stderr.decode())
+    expect(abs(of["windows"] - of["instructions"] / of["period"]) < 8 and of["windows"] > 20, f"{of}")
+
+
 def wrong():
     cases = {("-m", "zen4", "--period", "1M"): (2, "--sample"),
              ("-m", "zen4", "--warming", "1k"): (2, "--sample"),
-             ("-m", "zen4", "--sample", "--period", "100k"): (2, "do not fit"),
+             ("-m", "zen4", "--cold"): (2, "--sample"),
+             ("-m", "zen4", "--seed", "1"): (2, "--sample"),
+             ("-m", "zen4", "--sample", "--period", "80k"): (2, "do not fit"),
              ("-m", "no-such-machine"): (127, "no-such-machine"),
              ("-m", "zen4", "--set", "rob_sise=3"): (2, "did you mean rob_size?"),
              ("-m", "zen4", "--set", "l1d_size=100"): (2, "l1d_size"),
@@ -123,4 +164,4 @@ def wrong():
 
 if __name__ == "__main__":
     main({"counts": counts, "machines": machines, "programs": programs, "sampled": sampled,
-          "wrong": wrong})
+          "warmed": warmed, "seeds": seeds, "threads": threads, "wrong": wrong})

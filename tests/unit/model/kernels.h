@@ -63,7 +63,7 @@ static void kernel_close(struct kernel *k, unsigned times)
 }
 
 /* Cycles of one round through the body, of the last half of the rounds. */
-static double kernel_run(struct kernel *k, unsigned rounds)
+static inline double kernel_run(struct kernel *k, unsigned rounds)
 {
     struct model_core *core = model_core_new(&k->machine);
     uint64_t begin = 0, n = 0;
@@ -94,7 +94,7 @@ static double kernel_run(struct kernel *k, unsigned rounds)
 }
 
 #define assert_near(cycles, right) assert_near_at(cycles, right, __LINE__)
-static void assert_near_at(double cycles, double right, int line)
+static inline void assert_near_at(double cycles, double right, int line)
 {
     if (getenv("PENUMBRA_KERNELS")) /* docs/results/simulate.md */
         printf("%10.3f  %10.3f  %+6.2f%%\n", right, cycles, 100 * (cycles - right) / right);

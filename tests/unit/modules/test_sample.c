@@ -51,9 +51,34 @@ static void windows_are_measured(void **state)
     assert_int_equal(sample_length(&s.settings, 2), 50);
 }
 
+/* Each in its period, elsewhere by seed, spread over all of it; branches count near the next. */
+static void places_are_in_their_periods(void **state)
+{
+    enum { WINDOWS = 4000, PERIOD = 10000000 };
+    struct sample_settings one = {.period = PERIOD, .seed = 1}, two = {.period = PERIOD, .seed = 2};
+    uint64_t quarters[4] = {0}, sum = 0;
+    unsigned same = 0;
+    (void)state;
+    for (uint32_t n = 1; n <= WINDOWS; n++) {
+        uint64_t place = sample_place(&one, n), first = (n - UINT64_C(1)) * PERIOD;
+        assert_true(place >= first && place < first + PERIOD);
+        quarters[(place - first) / (PERIOD / 4)]++;
+        sum += place - first;
+        same += place == sample_place(&two, n);
+        assert_true(sample_is_near(&one, n, place - 1));
+        if (place > PERIOD)
+            assert_false(sample_is_near(&one, n, place - PERIOD));
+    }
+    for (unsigned i = 0; i < 4; i++)
+        assert_in_range(quarters[i], WINDOWS / 4 - 150, WINDOWS / 4 + 150); /* 5 deviations */
+    assert_in_range(sum / WINDOWS, PERIOD / 2 - PERIOD / 40, PERIOD / 2 + PERIOD / 40);
+    assert_int_equal(same, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(interval_is_students),
-                                       cmocka_unit_test(windows_are_measured)};
+                                       cmocka_unit_test(windows_are_measured),
+                                       cmocka_unit_test(places_are_in_their_periods)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
