@@ -4,6 +4,7 @@ Every input is a function of the installed packages alone: files are taken in so
 carry no time stamps or owners, and generated data comes from fixed formulas. A made input is kept in
 bench/work/ and made again only if it is missing.
 """
+import contextlib
 import glob
 import os
 import re
@@ -29,6 +30,18 @@ GCC = "/usr/lib/gcc/x86_64-linux-gnu/12"
 
 class InputError(Exception):
     """An input cannot be made: says which, why, and what to try."""
+
+
+@contextlib.contextmanager
+def sized(folder, sizes):
+    """Within it, inputs are made in this folder, and values above that are named are others."""
+    names = globals()
+    saved = {name: names[name] for name in ("INPUTS", *sizes)}
+    names.update(sizes, INPUTS=folder)
+    try:
+        yield
+    finally:
+        names.update(saved)
 
 
 def path(name):
