@@ -97,5 +97,10 @@ bool arguments_read(int argc, const plugin_argument *argv)
             return false;
         }
     }
+    if (argument.how == VARIANT_NONE && arguments_want("paths")) {
+        error("penumbra-gcc: %<what=paths%> needs copies of the code: a path is observed from its "
+              "beginning to its end, and %<variant=none%> samples single operations");
+        return false;
+    }
     return true;
 }

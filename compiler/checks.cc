@@ -227,6 +227,29 @@ void operation_emit_value(int value, rtx operand, const place &at)
     emit_operation(in_place(call, at), is_product ? NULL_RTX : operand_lower(operand, lower), at);
 }
 
+void operation_emit_frame(int value, bool by_frame_pointer, const place &at)
+{
+    std::string push = by_frame_pointer ? "pushq\t%%rbp\n\t" : "pushq\t%%rsp\n\t";
+    std::string text = push_number(value) + push + stack_moved(8) + call_group(".LpnbGV", value) +
+                       stack_moved(-16);
+    emit_operation(below_red_zone(text, at.red_zone), NULL_RTX, at);
+}
+
+/* The record is of the section group that the code is of, if it is of one. */
+rtx_insn *place_emit(int piece, int value, rtx_insn *before)
+{
+    std::string at = std::to_string(piece);
+    std::string text = ".LpnbP" + at + ":\n\t"
+                       ".pushsection penumbra1_places,\"a?\",@progbits\n\t"
+                       ".balign 4\n\t"
+                       ".long .LpnbP" + at + "-., .LpnbV" + std::to_string(value) + "-.\n\t"
+                       ".long .LpnbQ" + at + "-.LpnbP" + at + ", .LpnbN" + at + "\n\t"
+                       ".popsection";
+    rtx_insn *mark = emit_insn_before_noloc(asm_plain(text), before, BLOCK_FOR_INSN(before));
+    set_location(mark);
+    return mark;
+}
+
 /* An operation pushes its number less its group's middle, then the value if it has one, and calls
  * its group's thunk, which says where the middle's record is and pops what was pushed. */
 static void write_group(FILE *assembly, const char *label, const char *function,

@@ -30,6 +30,14 @@ struct place {
 void operation_emit_event(int block, const place &at);
 void operation_emit_value(int value, rtx operand, const place &at);
 
+/* Operation number `value`, which is given the frame pointer, or the stack pointer as it is when the
+ * number has been pushed. Without duplication it is not guarded. */
+void operation_emit_frame(int value, bool by_frame_pointer, const place &at);
+
+/* A mark of no bytes before an instruction: the beginning of piece number `piece` of a block of
+ * paths, whose record is value number `value`. */
+rtx_insn *place_emit(int piece, int value, rtx_insn *before);
+
 /* What operations call, for `blocks` and `values` of them: at the end of the unit. */
 void operations_write(FILE *assembly, int blocks, int values);
 

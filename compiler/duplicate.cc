@@ -7,7 +7,9 @@
 #include "layout.h"
 #include "operations.h"
 #include "partial.h"
+#include "paths.h"
 #include "pgo.h"
+#include "report.h"
 
 /* An edge of the checking code on which the counter is counted. */
 struct checked_edge {
@@ -23,6 +25,7 @@ struct duplication {
     std::vector<bool> is_copied;      /* by index */
     std::vector<bool> goes_on;        /* by index: no check follows within the function's way */
     std::vector<basic_block> copy_of; /* by the original's index; NULL: not copied */
+    std::set<int> copies;             /* by index */
     std::map<int, basic_block> label_of; /* what has been split off a label, by its index */
     std::map<int, int> known_as;         /* blocks split off others, by index: the other's */
     std::map<int, basic_block> leads_to; /* checks, by index */
@@ -177,6 +180,18 @@ static bool flags_live(const duplication &d, const_edge e)
     return bitmap_bit_p(live_at(d, e->dest), FLAGS_REG);
 }
 
+/* A block that is not copied, but has instructions of its own. */
+static bool is_single(const duplication &d, basic_block block)
+{
+    return !is_marked(d.is_copied, block) && !has_abnormal_predecessor(block) &&
+           paths_has(known_index(d, block));
+}
+
+static bool begins_paths(const duplication &d, const_edge e)
+{
+    return !is_marked(d.goes_on, e->src) || (e->flags & EDGE_DFS_BACK);
+}
+
 /* Whether the edge has a check: an entry, a back edge, or one from what is not copied, into a copy;
  * also an entry that is counted itself. */
 static bool is_checked(const duplication &d, const_edge e, bool entry)
@@ -186,8 +201,9 @@ static bool is_checked(const duplication &d, const_edge e, bool entry)
                    ? entry
                    : (e->flags & (EDGE_DFS_BACK | EDGE_COMPLEX)) == EDGE_DFS_BACK;
     if (!is_marked(d.is_copied, e->dest))
-        return (entry && d.counts_entries) || (layout_is_table(e->src) && edges_leave(e->src));
-    return !is_marked(d.goes_on, e->src) || (e->flags & EDGE_DFS_BACK);
+        return (entry && d.counts_entries) || (layout_is_table(e->src) && edges_leave(e->src)) ||
+               (is_single(d, e->dest) && begins_paths(d, e));
+    return begins_paths(d, e);
 }
 
 static const char *choose_checked(duplication *d)
@@ -237,6 +253,7 @@ static void copy_blocks(duplication *d)
         layout_place_last(copy);
         copy->count = profile_count::zero();
         d->copy_of[block->index] = copy;
+        d->copies.insert(copy->index);
     }
 }
 
@@ -292,6 +309,10 @@ static basic_block slow_path(const duplication &d, const checked_edge &c, basic_
     else if (layout_is_table(c.from) &&
              edges_event(known_index(d, c.from), known_index(d, to), &event))
         operations_at_end(slow, event);
+    path_operations paths = {PENUMBRA_INST_PATH_BEGIN};
+    if (is_single(d, to))
+        paths.insert(paths.end(), {PENUMBRA_INST_PATH_BLOCK, PENUMBRA_INST_PATH_END});
+    paths_at_end(slow, known_index(d, to), FRAME_AT_HEAD, paths);
     return slow;
 }
 
@@ -332,24 +353,50 @@ static void fill_check(const duplication &d, const checked_edge &c)
     set_unlikely(leaves, stays);
 }
 
-/* Where a copied block branches, an operation on each way on. */
-static void insert_edges(const duplication &d, basic_block copy)
+/* What is to be done on a way on from a copied block, by which paths end: it leads out of the
+ * copies, or where abnormal edges do. */
+static path_operations path_on(const duplication &d, const_basic_block copy, basic_block leads,
+                               basic_block to)
+{
+    bool same = known_index(d, copy) == known_index(d, to);
+    if (d.copies.count(leads->index))
+        return paths_end_before(known_index(d, to))
+                   ? path_operations{PENUMBRA_INST_PATH_END, PENUMBRA_INST_PATH_BEGIN}
+                   : path_operations{};
+    if (leads == to && !same && is_single(d, to))
+        return {PENUMBRA_INST_PATH_BLOCK, PENUMBRA_INST_PATH_END};
+    return {PENUMBRA_INST_PATH_END};
+}
+
+static void insert_on(const duplication &d, basic_block copy, edge way, bool counts)
+{
+    auto check = d.leads_to.find(way->dest->index);
+    basic_block to = check == d.leads_to.end() ? way->dest : check->second;
+    path_operations paths = path_on(d, copy, way->dest, to);
+    int from = known_index(d, copy), known = known_index(d, to);
+    event_record event;
+    counts = counts && edges_event(from, known, &event);
+    if (!counts && (paths.empty() || !paths_are_observed()))
+        return;
+    /* what has been split off the block is still its end */
+    frame_where place = from == known && way->dest == to ? FRAME_BEFORE_LAST : FRAME_AT_HEAD;
+    basic_block between = layout_split(way);
+    if (counts)
+        operations_at_end(between, event);
+    paths_at_end(between, known, place, paths);
+}
+
+static void insert_on_ways(const duplication &d, basic_block copy)
 {
     std::vector<edge> ways;
     edge e;
     edge_iterator ei;
-    if (!edges_leave(copy))
-        return;
+    bool counts = edges_leave(copy);
     FOR_EACH_EDGE(e, ei, copy->succs)
-        if (!(e->flags & EDGE_COMPLEX))
+        if (!(e->flags & EDGE_COMPLEX) && e->dest != EXIT_BLOCK_PTR_FOR_FN(cfun))
             ways.push_back(e);
-    for (edge way : ways) {
-        auto check = d.leads_to.find(way->dest->index);
-        basic_block to = check == d.leads_to.end() ? way->dest : check->second;
-        event_record event;
-        if (edges_event(known_index(d, copy), known_index(d, to), &event))
-            operations_at_end(layout_split(way), event);
-    }
+    for (edge way : ways)
+        insert_on(d, copy, way, counts);
 }
 
 const char *duplicate_function()
@@ -358,6 +405,8 @@ const char *duplicate_function()
     std::vector<basic_block> single;
     layout_enter();
     edges_number();
+    if (const char *without = paths_number())
+        report_without_paths(without);
     d.counts_entries = operations_at_entry();
     split_blocks(&d, &single);
     mark_dfs_back_edges();
@@ -372,13 +421,16 @@ const char *duplicate_function()
             fill_check(d, c);
         for (basic_block block : d.copied) {
             operations_insert(copy_of(d, block));
-            insert_edges(d, copy_of(d, block));
+            paths_in_block(copy_of(d, block), known_index(d, block));
+            insert_on_ways(d, copy_of(d, block));
         }
+        paths_mark();
         for (basic_block block : d.copied) {
             pgo_remove_counted(block);
             pgo_remove_counted(copy_of(d, block));
         }
     }
     layout_leave();
+    paths_mark_ends();
     return reason;
 }

@@ -2,7 +2,8 @@
 #include "instrument.h"
 
 extern const instrumentation calls_instrumentation, fields_instrumentation, values_instrumentation,
-    allocations_instrumentation, edges_instrumentation, pgo_instrumentation;
+    allocations_instrumentation, edges_instrumentation, paths_instrumentation,
+    pgo_instrumentation;
 
 const instrumentation *const instrumentations[] = {
     &calls_instrumentation,
@@ -10,6 +11,7 @@ const instrumentation *const instrumentations[] = {
     &values_instrumentation,
     &allocations_instrumentation,
     &edges_instrumentation,
+    &paths_instrumentation,
     &pgo_instrumentation,
     NULL,
 };

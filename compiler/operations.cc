@@ -5,6 +5,7 @@
 #include "edges.h"
 #include "instrument.h"
 #include "arguments.h"
+#include "paths.h"
 #include "penumbra/inst.h"
 
 /* Calls seen on each line of the function. */
@@ -60,7 +61,7 @@ static std::vector<event_record> ask_marker(rtx_insn *insn)
 bool operations_are_in(basic_block block)
 {
     rtx_insn *insn;
-    if (edges_leave(block))
+    if (edges_leave(block) || paths_are_observed())
         return true;
     FOR_BB_INSNS(block, insn) {
         answers into;
@@ -83,7 +84,7 @@ bool operations_at_entry()
 {
     answers into;
     ask_at_entry(&into);
-    return !into.events.empty() || !into.values.empty();
+    return !into.events.empty() || !into.values.empty() || paths_are_observed();
 }
 
 /* What is the same for every instrumentation: lines, sites, inlined callers. */

@@ -11,6 +11,7 @@
 #include "checks.h"
 #include "duplicate.h"
 #include "inplace.h"
+#include "paths.h"
 #include "pgo.h"
 #include "report.h"
 #include "suitable.h"
@@ -108,6 +109,7 @@ static void unit_ends(void *, void *)
 {
     if (tables_are_used() && asm_out_file) {
         tables_write(asm_out_file);
+        paths_write(asm_out_file);
         operations_write(asm_out_file, tables_blocks(), tables_values());
         support_write(asm_out_file);
     }
@@ -127,6 +129,7 @@ int plugin_init(plugin_name_args *args, plugin_gcc_version *version)
         return 1;
     if (pgo_wanted())
         pgo_begin();
+    paths_begin();
     register_pass_info counters = {new pgo_pass(g), "profile", 1, PASS_POS_INSERT_AFTER};
     register_callback(args->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &counters);
     register_pass_info accesses = {new accesses_pass(g), "ivopts", 1, PASS_POS_INSERT_BEFORE};

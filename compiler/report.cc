@@ -7,12 +7,22 @@
 static std::string lines;
 static unsigned instrumented, left;
 
-void report_left(const char *reason)
+static void say(const std::string &what)
 {
     expanded_location at = expand_location(DECL_SOURCE_LOCATION(current_function_decl));
     lines += std::string(at.file ? at.file : "?") + ":" + std::to_string(at.line) + ": " +
-             instrument_name(current_function_decl) + ": left as it is: " + reason + "\n";
+             instrument_name(current_function_decl) + ": " + what + "\n";
+}
+
+void report_left(const char *reason)
+{
+    say(std::string("left as it is: ") + reason);
     left++;
+}
+
+void report_without_paths(const char *reason)
+{
+    say(std::string("without paths: ") + reason);
 }
 
 void report_instrumented()

@@ -31,6 +31,10 @@ static const char module_text[] =
     "\t.hidden\t__stop_penumbra1_sites\n"
     "\t.quad\t__start_penumbra1_sites, __stop_penumbra1_sites\n"
     "\t.quad\t0\n"
+    "\t.weak\t__start_penumbra1_places, __stop_penumbra1_places\n"
+    "\t.hidden\t__start_penumbra1_places\n"
+    "\t.hidden\t__stop_penumbra1_places\n"
+    "\t.quad\t__start_penumbra1_places, __stop_penumbra1_places\n"
     "1:\n"
     "\t.size\t__penumbra1_module, .-__penumbra1_module\n"
     "\t.popsection\n";

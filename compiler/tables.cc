@@ -181,8 +181,9 @@ static void write_values(FILE *out)
         write_string(out, v.name);
         write_reference(out, ".LpnbT", v.type);
         write_string(out, v.caller);
-        fprintf(out, "\t.long\t%u\n\t.value\t%u\n\t.byte\t%u, %u, %u\n\t.zero\t7\n", v.line,
-                v.index, v.kind, v.bytes, v.is_signed);
+        fprintf(out, "\t.long\t%u\n\t.value\t%u\n\t.byte\t%u, %u, %u\n"
+                     "\t.zero\t3\n\t.long\t%d\n",
+                v.line, v.index, v.kind, v.bytes, v.is_signed, v.frame);
     }
     fputs("\t.popsection\n", out);
 }

@@ -27,6 +27,7 @@ struct value_record {
     uint16_t index = 0;
     std::string name, caller;
     int type = -1;        /* from tables_type */
+    int frame = 0;        /* PATH */
     uint32_t line = 0;
 };
 

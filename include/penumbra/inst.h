@@ -12,6 +12,7 @@
  *     penumbra1_fields     array of ..._field
  *     penumbra1_strings    strings, each ends with 0
  *     penumbra1_sites      array of ..._site
+ *     penumbra1_places     array of ..._place
  *     and, in one group that the linker keeps once a module, all hidden:
  *     __penumbra1_module   struct penumbra_inst_module, writable
  *     __penumbra1_check    the check counter: int32_t, thread-local (or global)
@@ -21,8 +22,8 @@
  *
  * The 1 is PENUMBRA_INST_ABI: objects of two versions in one module make two sets of everything.
  *
- * No table but that of sites, which are in the groups of their code, refers to code, which the
- * linker may discard with its group: functions are known by their linkage names. A reference is the
+ * No table but those of sites and places, which are in the groups of their code, refers to code,
+ * which the linker may discard with its group: functions are known by their linkage names. A reference is the
  * distance in bytes from the referring member itself to what it refers to; 0 is none
  * (penumbra_inst_at).
  *
@@ -111,7 +112,19 @@ enum penumbra_inst_value_kind {
     PENUMBRA_INST_DIVISOR = 3,  /* of an integer division */
     PENUMBRA_INST_LENGTH = 4,   /* the length given to memcpy and friends; name: the callee's */
     PENUMBRA_INST_TRIPS = 5,    /* iterations of a loop, when it ends */
-    PENUMBRA_INST_ALLOC = 6     /* bytes asked for; name: the callee's; type: what is allocated */
+    PENUMBRA_INST_ALLOC = 6,    /* bytes asked for; name: the callee's; type: what is allocated */
+    /* No value, but a step of an acyclic path. With `frame`, and if that is 8 bytes wide, it is the
+     * address of the frame of the function, by which paths of functions that call each other are
+     * told apart. index: enum penumbra_inst_path */
+    PENUMBRA_INST_PATH = 7
+};
+
+/* A path is the blocks from BEGIN to END, in one frame. One that is begun again, or whose frame is
+ * gone, has been left by an exception or a longjmp. END without a path is none. */
+enum penumbra_inst_path {
+    PENUMBRA_INST_PATH_BEGIN = 1,
+    PENUMBRA_INST_PATH_BLOCK = 2, /* line: where the block begins. Its places are those `of` it */
+    PENUMBRA_INST_PATH_END = 3
 };
 
 struct penumbra_inst_value { /* 32 bytes */
@@ -124,7 +137,8 @@ struct penumbra_inst_value { /* 32 bytes */
     uint8_t kind;            /* enum penumbra_inst_value_kind */
     uint8_t bytes;           /* the value's width: 1, 2, 4, 8; what is above it is undefined */
     uint8_t is_signed;
-    uint8_t reserved[7];
+    uint8_t reserved[3];
+    int32_t frame;           /* PATH: to be added */
 };
 
 enum penumbra_inst_type_kind {
@@ -175,6 +189,15 @@ struct penumbra_inst_site { /* 8 bytes */
     int32_t check;          /* reference to where it is to jump to */
 };
 
+/* A block of paths, or a piece of one that has very many instructions, in the code that is not
+ * copied. Pieces follow each other. */
+struct penumbra_inst_place { /* 16 bytes */
+    int32_t at;              /* reference to its first instruction */
+    int32_t of;              /* struct penumbra_inst_value, a PENUMBRA_INST_PATH_BLOCK */
+    uint32_t bytes;          /* 0: not known */
+    uint32_t instructions;   /* as the compiler counts them */
+};
+
 struct penumbra_inst_module;
 
 /* What the runtime does. A burst is what happens in a thread from one sample() to the next. */
@@ -214,6 +237,7 @@ struct penumbra_inst_module {
      * since it was last called. The module calls it before its counters are written to a file or
      * set to 0. Ordinary code, in any thread. */
     void (*flush)(struct penumbra_inst_module *);
+    const struct penumbra_inst_place *places, *places_end;
 };
 
 /* Called by each module's constructor and destructor, if they are defined in the process. register

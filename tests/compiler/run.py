@@ -32,9 +32,12 @@ FLAGS = {
 }
 VARIANTS = ["full", "partial", "none"]
 WITH_GLOBAL_COUNTER = ["gotos", "memory"]
+VARIANTS_OF_PATHS = ["full", "partial"]
+WITH_THREADS = ["parallel", "loads"]
 WITH_SITES = ["gotos", "memory", "exceptions", "loads"]
 WITH_CHECKS_ALONE = ["gotos", "memory"]
 WHAT = "what=calls,fields,values,allocations,edges"
+PATHS = "what=paths"
 INTERVALS = ["off", "0", "1", "2", "3", "997"]
 
 
@@ -133,12 +136,12 @@ def check_report(path, left, where):
         fail(f"{where}: left as they are: {sorted(found)}, not {sorted(left)}")
 
 
-def check_variant(build, variant, native, expectations):
-    where = f"{build.name} {build.flags} {variant}"
+def check_variant(build, variant, what, native, expectations):
+    where = f"{build.name} {build.flags} {variant} {what}"
     report = os.path.join(build.work, "report")
     if os.path.exists(report):
         os.unlink(report)
-    options = [*f"variant={variant}".split(), WHAT, f"report={report}", "count-checks"]
+    options = [*f"variant={variant}".split(), what, f"report={report}", "count-checks"]
     program = build.compile("program", options)
     arguments = build.library(options)
     check_report(report, {e[5:] for e in expectations if e.startswith("left=")}, where)
@@ -154,25 +157,31 @@ def check_variant(build, variant, native, expectations):
     return events(at_one)
 
 
-def check(build, expectations):
-    native, _ = build.run(build.compile("native", None), build.library(None))
-    options = ["variant=exhaustive", WHAT]
+def check_what(build, what, variants, native, expectations):
+    options = ["variant=exhaustive", what]
     exhaustive = build.compile("exhaustive", options)
     seen, text = build.run(exhaustive, build.library(options), "1")
     if seen != native:
-        fail(f"{build.name} {build.flags}: exhaustive: {seen}, not {native}")
+        fail(f"{build.name} {build.flags}: exhaustive {what}: {seen}, not {native}")
     exact = events(text)
     if not exact:
-        fail(f"{build.name} {build.flags}: exhaustive instrumentation counts nothing")
+        fail(f"{build.name} {build.flags}: exhaustive instrumentation counts nothing of {what}")
+    for variant in variants:
+        counts = check_variant(build, variant, what, native, expectations)
+        if "exact" in expectations and counts != exact:
+            fail(f"{build.name} {build.flags} {variant} {what}: at interval 1 (+), exhaustive (-):\n" +
+                 differences(exact, counts))
+
+
+def check(build, expectations):
+    native, _ = build.run(build.compile("native", None), build.library(None))
     if build.name in WITH_CHECKS_ALONE:
         check_alone(build, native)
     more = ["full counter=global"] if build.name in WITH_GLOBAL_COUNTER else []
     more += ["full check=patched"] if build.name in WITH_SITES else []
-    for variant in VARIANTS + more:
-        counts = check_variant(build, variant, native, expectations)
-        if "exact" in expectations and counts != exact:
-            fail(f"{build.name} {build.flags} {variant}: at interval 1 (+), exhaustive (-):\n" +
-                 differences(exact, counts))
+    check_what(build, WHAT, VARIANTS + more, native, expectations)
+    if build.name not in WITH_THREADS:
+        check_what(build, PATHS, VARIANTS_OF_PATHS, native, expectations)
 
 
 def main():

@@ -38,11 +38,100 @@ static void event(struct penumbra_inst_module *m, const struct penumbra_inst_blo
         __atomic_fetch_add(&c->blocks[block - m->blocks], 1, __ATOMIC_RELAXED);
 }
 
+/* ---- paths: without libc, which uses vector registers ---- */
+
+enum { BLOCKS_MOST = 1 << 20, DEPTH_MOST = 4096, PATHS_MOST = 1 << 14 };
+
+struct walk {
+    uint64_t frame;
+    const struct penumbra_inst_function *function;
+    uint32_t first, length; /* of its blocks, in `walked` */
+};
+struct path {
+    const struct penumbra_inst_function *function; /* NULL: free */
+    uint32_t first, length; /* in `kept` */
+    uint64_t times;
+};
+
+static struct walk walks[DEPTH_MOST];
+static uint32_t walked[BLOCKS_MOST], kept[BLOCKS_MOST], depth, keeps; /* lines */
+static struct path paths[PATHS_MOST];
+static uint64_t paths_cut;
+
+static int is_path(const struct path *p, const struct walk *w)
+{
+    if (p->function != w->function || p->length != w->length)
+        return 0;
+    for (uint32_t i = 0; i < w->length; i++)
+        if (kept[p->first + i] != walked[w->first + i])
+            return 0;
+    return 1;
+}
+
+static void path_count(const struct walk *w)
+{
+    uint32_t hash = 5381;
+    for (uint32_t i = 0; i < w->length; i++)
+        hash = hash * 33 + walked[w->first + i];
+    struct path *p = &paths[hash % (PATHS_MOST / 2)];
+    while (p->function && !is_path(p, w))
+        if (++p == paths + PATHS_MOST)
+            abort();
+    if (!p->function) {
+        *p = (struct path){w->function, keeps, w->length, 0};
+        for (uint32_t i = 0; i < w->length; i++, keeps++)
+            kept[keeps % BLOCKS_MOST] = walked[w->first + i];
+        if (keeps >= BLOCKS_MOST)
+            abort();
+    }
+    p->times++;
+}
+
+/* The frame's; NULL: it has none. Those below it are gone. */
+static struct walk *walk_of(uint64_t frame)
+{
+    for (; depth && walks[depth - 1].frame < frame; depth--)
+        paths_cut += walks[depth - 1].length != 0;
+    return depth && walks[depth - 1].frame == frame ? &walks[depth - 1] : NULL;
+}
+
+static void path_begin(const struct penumbra_inst_value *v, uint64_t frame)
+{
+    struct walk *w = walk_of(frame);
+    paths_cut += w && w->length;
+    if (!w && depth == DEPTH_MOST)
+        abort();
+    w = w ? w : &walks[depth++];
+    struct walk *before = depth > 1 ? &walks[depth - 2] : NULL;
+    *w = (struct walk){frame, penumbra_inst_at(&v->function),
+                       before ? before->first + before->length : 0, 0};
+}
+
+static void path_step(const struct penumbra_inst_value *v, uint64_t frame)
+{
+    struct walk *w = v->index == PENUMBRA_INST_PATH_BEGIN ? NULL : walk_of(frame);
+    if (v->index == PENUMBRA_INST_PATH_BEGIN) {
+        path_begin(v, frame);
+    } else if (w && v->index == PENUMBRA_INST_PATH_BLOCK) {
+        if (w->first + w->length == BLOCKS_MOST)
+            abort();
+        walked[w->first + w->length++] = v->line;
+    } else if (w) {
+        if (w->length)
+            path_count(w);
+        depth--;
+    }
+}
+
 static void value(struct penumbra_inst_module *m, const struct penumbra_inst_value *v, uint64_t is)
 {
     struct counts *c = m->data;
     if (!interval)
         return;
+    if (v->kind == PENUMBRA_INST_PATH) {
+        path_step(v, is + (uint64_t)(int64_t)v->frame);
+        return;
+    }
     if (v->bytes < 8)
         is &= (1ull << v->bytes * 8) - 1;
     __atomic_fetch_add(&c->values[v - m->values], 1, __ATOMIC_RELAXED);
@@ -93,6 +182,19 @@ static void print_values(FILE *out, const struct penumbra_inst_module *m)
                     (unsigned long long)c->sums[v - m->values]);
 }
 
+static void print_paths(FILE *out)
+{
+    for (const struct path *p = paths; p < paths + PATHS_MOST; p++) {
+        if (!p->function)
+            continue;
+        fprintf(out, "path %s:", text(&p->function->name));
+        for (uint32_t i = 0; i < p->length; i++)
+            fprintf(out, " %u", kept[p->first + i]);
+        fprintf(out, " times %llu\n", (unsigned long long)p->times);
+    }
+    fprintf(out, "# paths cut %llu\n", (unsigned long long)paths_cut);
+}
+
 static void print_module(const struct penumbra_inst_module *m)
 {
     const struct counts *c = m->data;
@@ -110,6 +212,7 @@ static void print_module(const struct penumbra_inst_module *m)
             print_event(out, b, &e[i], times);
     }
     print_values(out, m);
+    print_paths(out);
     fclose(out);
 }
 
