@@ -334,7 +334,7 @@ bool record_engine_settle(struct record_engine *r, bool attached, const char *sa
     if (!check_ranges(r, e))
         return false;
     if (!r->tools && r->carrier == CARRIER_COMPILED)
-        r->tools = tools_of_compiled(UINT64_MAX);
+        r->tools = tools_of_compiled(UINT64_MAX) | tools_one(TOOL_PATHS);
     if (!r->tools)
         r->tools = tools_one(tool_default(carriers_needed(r)));
     if (!compiled_settle(r, e))

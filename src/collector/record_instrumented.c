@@ -16,7 +16,7 @@ static bool get(int fd, void *to, size_t size, uint64_t at)
 /* By the names of its sections. */
 static bool has_tables(int fd)
 {
-    static const char name[] = "penumbra1_blocks";
+    static const char name[] = "penumbra1_functions";
     Elf64_Ehdr elf;
     Elf64_Shdr names;
     if (!get(fd, &elf, sizeof elf, 0) || memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 ||

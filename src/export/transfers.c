@@ -218,6 +218,9 @@ void transfers_remark(const struct transfers *t, const struct binary *b, struct 
     if (t->source == TRANSFERS_OF_BLOCKS)
         buf_puts(remarks, "of blocks, only direct calls and jumps are known: --tool edges has "
                  "conditional and indirect ones\n");
-    if (!profile_is_exact(b->profile) && (t->branch_count || t->range_count))
+    const struct profile_observation *code =
+        observation_of(&b->profile->observations, OBSERVED_CODE);
+    bool estimated = code && code->carrier == CARRIER_COMPILED;
+    if (!profile_is_exact(b->profile) && !estimated && (t->branch_count || t->range_count))
         buf_puts(remarks, "counts are those that were observed, of a sample: not scaled\n");
 }

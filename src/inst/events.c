@@ -13,7 +13,7 @@ static bool image_add_as(uint64_t address)
     return added;
 }
 
-static uint64_t key_of_as(uint64_t address)
+uint64_t inst_key_as(uint64_t address)
 {
     const struct unwind_image *image = unwind_index_find_as(images_current_as(), address);
     if (!image && image_add_as(address))
@@ -123,9 +123,7 @@ static void met_as(struct inst_thread *t, uint32_t id)
 
 /* ---- the operations ---- */
 
-/* The thread that counts, and how often an event counts: 0: it does not. Of a module without checks
- * all are counted, in bursts of one event. */
-static struct inst_thread *counting_as(const struct penumbra_inst_module *m, uint32_t *weight)
+struct inst_thread *inst_counting_as(const struct penumbra_inst_module *m, uint32_t *weight)
 {
     *weight = 0;
     if (!(m->flags & PENUMBRA_INST_EXHAUSTIVE)) {
@@ -158,7 +156,7 @@ static bool row_add_as(struct inst_thread *t, uint32_t id, uint32_t weight)
 void inst_event_as(struct penumbra_inst_module *m, const struct penumbra_inst_block *block)
 {
     uint32_t weight;
-    struct inst_thread *t = counting_as(m, &weight);
+    struct inst_thread *t = inst_counting_as(m, &weight);
     const struct inst_module *own = m->data;
     if (!weight)
         return;
@@ -210,14 +208,18 @@ static void value_keep_as(struct inst_thread *t, struct spool_inst_value *v, uin
 static bool target_add_as(struct inst_thread *t, uint32_t id, uint32_t weight, uint64_t of)
 {
     uint64_t w = weight;
-    return pair_add_as(t, INST_TARGET | id, key_of_as(of), w, w * w);
+    return pair_add_as(t, INST_TARGET | id, inst_key_as(of), w, w * w);
 }
 
 void inst_value_as(struct penumbra_inst_module *m, const struct penumbra_inst_value *value,
                    uint64_t of)
 {
     uint32_t weight;
-    struct inst_thread *t = counting_as(m, &weight);
+    if (value->kind == PENUMBRA_INST_PATH) {
+        inst_path_as(m, value, of + (uint64_t)(int64_t)value->frame);
+        return;
+    }
+    struct inst_thread *t = inst_counting_as(m, &weight);
     const struct inst_module *own = m->data;
     if (!weight)
         return;

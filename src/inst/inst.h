@@ -4,6 +4,7 @@
  *      register.c   modules come: the first one opens the spool; tables are copied into it
  *      burst.c      is this sample to be counted? when is the next one due?
  *      events.c     blocks and values ─> rows, hotlists and pairs of the thread
+ *      paths.c      steps of paths ─> the thread's table of paths
  *      thread.c     a thread's record, rows and pairs
  *      sites.c      checks of modules that were compiled with check=patched
  *      counters.c   rows ─> the module's own counters, of -fprofile-generate
@@ -38,6 +39,7 @@ struct inst_module {
     /* atomic: by block, what of its count has been added to the module's counters; NULL: it has
      * none */
     uint64_t *flushed;
+    struct inst_places *places; /* of blocks of paths; NULL: it has none */
 };
 
 struct inst {
@@ -68,6 +70,7 @@ struct inst_thread {
     uint32_t left[INST_MODULES];  /* by module: checks that are still to be in its burst */
     struct hotlist_random draws; /* of values that are kept */
     struct rows_store rows, values;
+    struct inst_paths *paths; /* that it is on; NULL: none yet */
 };
 
 /* The calling thread's. NULL: it has none, as there was no room, it has ended, or it is just being
@@ -87,6 +90,16 @@ void inst_sample_as(struct penumbra_inst_module *m, int32_t *counter);
 void inst_event_as(struct penumbra_inst_module *m, const struct penumbra_inst_block *block);
 void inst_value_as(struct penumbra_inst_module *m, const struct penumbra_inst_value *value,
                    uint64_t of);
+/* A step of a path, in the frame at that address. */
+void inst_path_as(struct penumbra_inst_module *m, const struct penumbra_inst_value *step,
+                  uint64_t address);
+
+/* For operations: the thread that counts, and how often an event counts; 0: it does not. Of a
+ * module without checks all are counted, in bursts of one event. */
+struct inst_thread *inst_counting_as(const struct penumbra_inst_module *m, uint32_t *weight);
+/* Of an address in the program (sigsafe/key.h). */
+uint64_t inst_key_as(uint64_t address);
+
 /* A burst ends: its pairs are counted. */
 void inst_pairs_as(struct inst_thread *t);
 
@@ -114,6 +127,11 @@ bool inst_sites_arm(const struct penumbra_inst_module *m);
 bool inst_counters_begin(struct penumbra_inst_module *m, struct inst_module *own);
 /* In a fork child, whose rows are new. */
 void inst_counters_fork_child(struct inst_module *own);
+
+/* For a module that has paths. False: no memory. Ordinary code. */
+bool inst_paths_begin(const struct penumbra_inst_module *m, struct inst_module *own);
+/* The thread ends: paths that have not ended are cut. */
+void inst_paths_thread_end_as(struct inst_thread *t);
 
 /* xorshift64* of the thread. */
 uint64_t inst_random_as(struct inst_thread *t);

@@ -57,6 +57,7 @@ static void process_end(void)
         return;
     if (t) {
         inst_pairs_as(t);
+        inst_paths_thread_end_as(t);
         guest_thread_end_as(t->record, 0);
     }
     guest_end_as();
@@ -253,7 +254,7 @@ static void register_module(struct penumbra_inst_module *m)
                                 .number = number,
                                 .pairs = has_fields(m)};
     m->data = own;
-    bool can_begin = inst_counters_begin(m, own);
+    bool can_begin = inst_counters_begin(m, own) && inst_paths_begin(m, own);
     if (!can_begin || !inst_sites_arm(m)) {
         inst_drop_as(can_begin ? DROP_LOCKED : DROP_SPOOL_FULL);
         return;

@@ -119,6 +119,7 @@ static void thread_end(void *thread)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self = NULL;
     inst_pairs_as(t);
+    inst_paths_thread_end_as(t);
     guest_thread_end_as(t->record, 0);
     own_unmap_as(t, sizeof *t);
 }
@@ -135,6 +136,7 @@ void inst_thread_fork_child(void)
 {
     bool had = state == THREAD_READY;
     uint32_t weight = had ? self->weight : 0, bursting = had ? self->bursting : 0;
+    struct inst_paths *paths = had ? self->paths : NULL;
     if (had)
         own_unmap_as(self, sizeof *self);
     self = NULL;
@@ -144,6 +146,7 @@ void inst_thread_fork_child(void)
         return;
     t->weight = weight;
     t->bursting = bursting;
+    t->paths = paths;
     t->burst = 1;
     t->counted->most = weight;
 }

@@ -92,19 +92,27 @@ bool paths_room_as(struct path_store *p, uint32_t length);
 void paths_insert_as(struct path_store *p, uint64_t hash, const uint32_t *ids, uint32_t length,
                      uint32_t instructions);
 
-/* Adds one execution, and returns the path; NULL: it is not in the table. The hash is not 0. */
-static inline const struct spool_path *paths_count_as(struct path_store *p, uint64_t hash)
+/* Adds so many executions, and returns the path; NULL: it is not in the table. The hash is not
+ * 0. */
+static inline const struct spool_path *paths_add_as(struct path_store *p, uint64_t hash,
+                                                    uint64_t times)
 {
     uint32_t at = (uint32_t)(hash >> p->shift);
     for (;; at++) {
         struct spool_path *path = &p->entries[at & p->mask];
         if (path->hash == hash) {
-            path->count++;
+            path->count += times;
             return path;
         }
         if (!path->hash)
             return NULL;
     }
+}
+
+/* One execution. */
+static inline const struct spool_path *paths_count_as(struct path_store *p, uint64_t hash)
+{
+    return paths_add_as(p, hash, 1);
 }
 
 #endif

@@ -79,8 +79,8 @@ enum {
     X(WRITTEN, written, "for measuring: each result, the same", .carriers = TOOL_EXACT,            \
       .measuring = true, .silent = true)
 #define TOOLS_TABLE(X)                                                                             \
-    X(PATHS, paths, "interprocedural acyclic paths, and blocks", .carriers = TOOL_TRANSLATED,      \
-      .blocks = true)                                                                              \
+    X(PATHS, paths, "interprocedural acyclic paths, and blocks",                                   \
+      .carriers = TOOL_TRANSLATED | 1u << CARRIER_COMPILED, .blocks = true)                        \
     X(STREAMS, streams, "strides and spans of each load and store", .carriers = TOOL_TRANSLATED,   \
       .blocks = true)                                                                              \
     X(WASTE, waste, "stores in vain, loads of what was loaded", .carriers = TOOL_TRANSLATED,       \

@@ -1,4 +1,5 @@
-/* Interprocedural acyclic paths in reports: which are hot, what they cost, where they lead.
+/* Acyclic paths in reports, across functions or within them: which are hot, what they cost, where
+ * they lead.
  *
  * A path's share is that of the instructions executed on it, of all that were observed. */
 #include "profile/paths.h"
@@ -8,6 +9,8 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "profile/events.h"
+#include "report/ci.h"
 #include "report/ranked.h"
 #include "report/table/view.h"
 #include "report/text.h"
@@ -25,17 +28,52 @@ static uint64_t path_instructions(const struct profile *of, const struct profile
     return sum;
 }
 
+/* What shares of instructions are estimated from. */
+struct path_sums {
+    uint64_t all;   /* instructions of all paths, dropped and cut ones included */
+    double squares; /* sum of executions times the square of the path's instructions */
+    uint64_t most;  /* each path that was seen stands for so many at most; 1: all are exact, 0: it
+                     * is not known how sure they are */
+};
+
+/* Compiled-in checks sample each path by itself. */
+static struct path_sums sums_of(const struct profile *of)
+{
+    const struct profile_observation *code = observation_of(&of->observations, OBSERVED_CODE);
+    const struct profile_events *others = observed_table(of, TABLE_FIELDS);
+    bool compiled = code && code->carrier == CARRIER_COMPILED;
+    return (struct path_sums){.most = profile_is_exact(of) ? 1
+                                      : compiled && others ? others->most : 0};
+}
+
+/* Of n_i executions of L_i instructions each that were seen, W = sum n L, the share s_i = n_i L_i / W
+ * has the variance sum_j n_j L_j^2 ((i = j) - s_i)^2 / W^2: of a ratio, to first order. The
+ * interval is Wilson's, of so many draws as have that variance. */
+static struct interval share_interval(const struct path_sums *s, uint64_t count, uint64_t length)
+{
+    double all = (double)s->all, l = (double)length, n = (double)count;
+    double share = all > 0 ? n * l / all : 0;
+    double sum = n * l * l * (1 - 2 * share) + share * share * s->squares;
+    double variance = all > 0 ? (double)s->most * sum / (all * all) : 0;
+    if (s->most <= 1 || !(variance > 0))
+        return (struct interval){share, share};
+    return ci_wilson(share, share * (1 - share) / variance);
+}
+
 /* Indexes of the paths by instructions executed on them, most first: to free(); NULL without
- * memory. *all: instructions of all paths, dropped and cut ones included. */
-static uint32_t *paths_order(const struct profile *of, uint64_t *all)
+ * memory. */
+static uint32_t *paths_order(const struct profile *of, struct path_sums *sums)
 {
     const struct profile_paths *p = profile_paths_of(of);
+    uint64_t *all = &sums->all;
     uint32_t *order = calloc((size_t)p->count + 1, sizeof *order);
     struct ranked *list = calloc((size_t)p->count + 1, sizeof *list);
+    *sums = sums_of(of);
     *all = add_saturated(p->dropped_instructions, p->cut_instructions);
     for (uint32_t i = 0; list && i < p->count; i++) {
-        list[i] = (struct ranked){
-            multiply_saturated(p->paths[i].count, path_instructions(of, &p->paths[i])), i};
+        uint64_t length = path_instructions(of, &p->paths[i]);
+        list[i] = (struct ranked){multiply_saturated(p->paths[i].count, length), i};
+        sums->squares += (double)p->paths[i].count * (double)length * (double)length;
         *all = add_saturated(*all, list[i].value);
     }
     if (list)
@@ -177,14 +215,19 @@ static void write_stretches(FILE *out, const struct view *v, const struct report
 }
 
 static void write_path(FILE *out, const struct view *v, const struct report_style *style,
-                       const struct profile_path *path, double share)
+                       const struct profile_path *path, const struct path_sums *sums)
 {
     char number[TEXT_NUMBER_SIZE];
+    uint64_t length = path_instructions(v->profile, path);
+    double share = text_share(executed(v->profile, path), sums->all);
     text_colour_share(out, style, share);
     fprintf(out, "%7.2f%%", share);
     text_colour(out, style, TEXT_PLAIN);
-    fprintf(out, "  %*s  %8" PRIu64 "  ", WIDTH, text_count(number, path->count),
-            path_instructions(v->profile, path));
+    if (sums->most > 1) {
+        struct interval ci = share_interval(sums, path->count, length);
+        fprintf(out, " [%6.2f, %6.2f]", 100 * ci.low, 100 * ci.high);
+    }
+    fprintf(out, "  %*s  %8" PRIu64 "  ", WIDTH, text_count(number, path->count), length);
     write_functions(out, v, style, path);
     fputc('\n', out);
     write_stretches(out, v, style, path);
@@ -195,26 +238,26 @@ static bool text(FILE *out, const struct view *v, const void *table,
                  const struct report_style *style, struct err *e)
 {
     const struct profile_paths *p = table;
-    uint64_t all;
+    struct path_sums sums;
     uint32_t rows = 0, limit = style->limit && style->limit < ROWS ? style->limit : ROWS;
     if (!p->count) {
-        fputs("no paths were counted (record --exact --tool paths, or --carrier burst)\n", out);
+        fputs("no paths were counted (record --exact --tool paths, or --carrier burst; or "
+              "--carrier compiled, of a program that penumbra cc has built with what=paths)\n", out);
         return true;
     }
-    uint32_t *order = paths_order(v->profile, &all);
+    uint32_t *order = paths_order(v->profile, &sums);
     if (!order)
         return err_set(e, ERR_INTERNAL, "cannot order the paths: out of memory");
     text_colour(out, style, TEXT_DIM);
-    fprintf(out, "%8s  %*s  %8s  path: functions crossed, blocks, source lines", "share", WIDTH,
-            "executions", "instr.");
+    fprintf(out, "%8s%s  %*s  %8s  path: functions crossed, blocks, source lines", "share",
+            sums.most > 1 ? "   95% interval  " : "", WIDTH, "executions", "instr.");
     text_colour(out, style, TEXT_PLAIN);
     fputc('\n', out);
     for (; rows < p->count && rows < limit; rows++) {
         const struct profile_path *path = &p->paths[order[rows]];
-        double share = text_share(executed(v->profile, path), all);
-        if (share < style->min)
+        if (text_share(executed(v->profile, path), sums.all) < style->min)
             break;
-        write_path(out, v, style, path, share);
+        write_path(out, v, style, path, &sums);
     }
     if (rows < p->count)
         fprintf(out, "%" PRIu32 " more paths not shown (--json has all)\n", p->count - rows);
@@ -270,13 +313,19 @@ static void json_lines(struct json *j, const struct view *v, const struct profil
 }
 
 static void json_path(struct json *j, const struct view *v, const struct profile_path *path,
-                      uint64_t all)
+                      const struct path_sums *sums)
 {
     const uint32_t *blocks = profile_paths_of(v->profile)->sequence;
+    uint64_t length = path_instructions(v->profile, path);
+    struct interval ci = share_interval(sums, path->count, length);
     json_open(j, '{');
     json_key_u64(j, "count", path->count);
-    json_key_double(j, "share", text_share(executed(v->profile, path), all));
-    json_key_u64(j, "instructions", path_instructions(v->profile, path));
+    json_key_double(j, "share", text_share(executed(v->profile, path), sums->all));
+    if (sums->most) {
+        json_key_double(j, "share_low", 100 * ci.low);
+        json_key_double(j, "share_high", 100 * ci.high);
+    }
+    json_key_u64(j, "instructions", length);
     json_blocks(j, v, path);
     json_key(j, "functions");
     json_open(j, '[');
@@ -294,15 +343,15 @@ static void json(struct json *j, const struct view *v, const void *table, uint32
 {
     static const struct profile_paths none;
     const struct profile_paths *p = table ? table : &none;
-    uint64_t all = 0;
-    uint32_t *order = table ? paths_order(v->profile, &all) : NULL;
+    struct path_sums sums = {0};
+    uint32_t *order = table ? paths_order(v->profile, &sums) : NULL;
     uint32_t rows = limit && limit < p->count ? limit : p->count;
     j->out->failed |= table && !order;
     json_key(j, "path_totals");
     json_open(j, '{');
     json_key_u64(j, "paths", p->count);
     json_key_u64(j, "executions", profile_paths_executions(p));
-    json_key_u64(j, "instructions", all);
+    json_key_u64(j, "instructions", sums.all);
     json_key_u64(j, "dropped_paths", p->dropped_paths);
     json_key_u64(j, "dropped", p->dropped);
     json_key_u64(j, "dropped_instructions", p->dropped_instructions);
@@ -312,7 +361,7 @@ static void json(struct json *j, const struct view *v, const void *table, uint32
     json_key(j, "paths");
     json_open(j, '[');
     for (uint32_t i = 0; order && i < rows; i++)
-        json_path(j, v, &p->paths[order[i]], all);
+        json_path(j, v, &p->paths[order[i]], &sums);
     json_close(j, ']');
     free(order);
 }
