@@ -30,8 +30,8 @@ struct place {
 void operation_emit_event(int block, const place &at);
 void operation_emit_value(int value, rtx operand, const place &at);
 
-/* Operation number `value`, which is given the frame pointer, or the stack pointer as it is when the
- * number has been pushed. Without duplication it is not guarded. */
+/* Operation number `value`, which is given the frame pointer, or the stack pointer as it is when
+ * the number has been pushed. Nothing guards it. */
 void operation_emit_frame(int value, bool by_frame_pointer, const place &at);
 
 /* A mark of no bytes before an instruction: the beginning of piece number `piece` of a block of

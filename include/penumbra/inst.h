@@ -23,9 +23,9 @@
  * The 1 is PENUMBRA_INST_ABI: objects of two versions in one module make two sets of everything.
  *
  * No table but those of sites and places, which are in the groups of their code, refers to code,
- * which the linker may discard with its group: functions are known by their linkage names. A reference is the
- * distance in bytes from the referring member itself to what it refers to; 0 is none
- * (penumbra_inst_at).
+ * which the linker may discard with its group: functions are known by their linkage names. A
+ * reference is the distance in bytes from the referring member itself to what it refers to; 0 is
+ * none (penumbra_inst_at).
  *
  * Without a runtime __penumbra_inst_register is absent (the reference is weak), and the module
  * stays disarmed: each thread's counter is set to INT32_MAX by its first check.

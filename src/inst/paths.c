@@ -5,8 +5,8 @@
  *                 │       │       └───────┐
  *     ids      [ m m m | p p p p p | n n ... ]     of the blocks so far
  *
- * A frame that is below the one that comes next is gone, or on another stack: its path is cut. So is
- * one that is begun again before it has ended, and what there is no room for. */
+ * A frame that is below the one that comes next is gone, or on another stack: its path is cut. So
+ * is one that is begun again before it has ended, and what there is no room for. */
 #include <sys/mman.h>
 
 #include "inst/inst.h"
@@ -173,7 +173,8 @@ static void begin_as(struct inst_paths *p, uint64_t address, uint32_t weight)
 }
 
 /* False: there is no room. Long ones are counted in pieces, as the engine's are. */
-static bool append_as(struct inst_paths *p, struct inst_frame *f, uint32_t id, uint32_t instructions)
+static bool append_as(struct inst_paths *p, struct inst_frame *f, uint32_t id,
+                      uint32_t instructions)
 {
     if (f->length == PATH_BLOCKS) {
         count_as(p, f);

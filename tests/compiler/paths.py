@@ -209,7 +209,7 @@ def shown(tools):
     overlap = run([tools.penumbra, "compare", "--by", "acyclic", "one.pnb", "one.pnb"], cwd=tools.work)
     expect("overlap        100.00%" in overlap, overlap)
     again = tools.observe("paths", "--carrier compiled --interval 1", "again.pnb", TIMES)
-    run([tools.penumbra, "merge", "-o", "both.pnb", "one.pnb", "again.pnb"], cwd=tools.work)
+    run(["sh", "-c", '"$0" merge -o both.pnb one.pnb again.pnb 2>&1', tools.penumbra], cwd=tools.work)
     both = tools.report("both.pnb")
     expect(both["path_totals"]["executions"] == 2 * one["path_totals"]["executions"] and
            len(both["paths"]) == len(one["paths"]) == len(again["paths"]), both["path_totals"])
@@ -218,7 +218,7 @@ def shown(tools):
     expect(re.search(rf"^ +{add['count']} +100.00%", lines, re.M), lines)
     run([tools.penumbra, "report", "--html", "page.html", "one.pnb"], cwd=tools.work)
     expect(os.path.getsize(os.path.join(tools.work, "page.html")) > 1000, "no page")
-    bolt = run(["sh", "-c", '"$0" export --format bolt -o bolt.out one.pnb && cat bolt.out',
+    bolt = run(["sh", "-c", '"$0" export --format bolt -o bolt.out one.pnb 2>&1 && cat bolt.out',
                 tools.penumbra], cwd=tools.work)
     expect("handler" in bolt, bolt)
 

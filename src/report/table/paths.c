@@ -46,8 +46,8 @@ static struct path_sums sums_of(const struct profile *of)
                                       : compiled && others ? others->most : 0};
 }
 
-/* Of n_i executions of L_i instructions each that were seen, W = sum n L, the share s_i = n_i L_i / W
- * has the variance sum_j n_j L_j^2 ((i = j) - s_i)^2 / W^2: of a ratio, to first order. The
+/* Of n_i executions of L_i instructions each that were seen, W = sum n L, the share s_i = n_i L_i /
+ * W has the variance sum_j n_j L_j^2 ((i = j) - s_i)^2 / W^2: of a ratio, to first order. The
  * interval is Wilson's, of so many draws as have that variance. */
 static struct interval share_interval(const struct path_sums *s, uint64_t count, uint64_t length)
 {
@@ -242,7 +242,8 @@ static bool text(FILE *out, const struct view *v, const void *table,
     uint32_t rows = 0, limit = style->limit && style->limit < ROWS ? style->limit : ROWS;
     if (!p->count) {
         fputs("no paths were counted (record --exact --tool paths, or --carrier burst; or "
-              "--carrier compiled, of a program that penumbra cc has built with what=paths)\n", out);
+              "--carrier compiled, of a program that penumbra cc has built with what=paths)\n",
+              out);
         return true;
     }
     uint32_t *order = paths_order(v->profile, &sums);
