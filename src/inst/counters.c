@@ -117,7 +117,8 @@ static void module_flush(struct penumbra_inst_module *m)
 bool inst_counters_begin(struct penumbra_inst_module *m, struct inst_module *own)
 {
     uint32_t blocks = blocks_of(m);
-    if (m->bytes < sizeof *m || !inst_has_events(m, 1u << PENUMBRA_INST_COUNTER))
+    if (m->bytes < offsetof(struct penumbra_inst_module, places) ||
+        !inst_has_events(m, 1u << PENUMBRA_INST_COUNTER))
         return true;
     own->flushed = array_map(blocks);
     if (!own->flushed)

@@ -276,7 +276,7 @@ __penumbra_inst_register(struct penumbra_inst_module *m)
 __attribute__((visibility("default"))) void
 __penumbra_inst_unregister(struct penumbra_inst_module *m)
 {
-    if (m->bytes >= sizeof *m)
+    if (m->bytes >= offsetof(struct penumbra_inst_module, places))
         m->flush = NULL;
     __atomic_store_n(&m->ops, NULL, __ATOMIC_RELEASE);
 }
