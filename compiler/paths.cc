@@ -279,16 +279,16 @@ void paths_begin()
         targetm.asm_out.final_postscan_insn = written;
 }
 
-/* An end that was not written, since a later pass has changed the last instruction: the piece is of
- * no bytes, and readers leave it out. */
+/* An end that was not written, since a later pass has changed the last instruction: of the piece no
+ * more is known than where it begins. */
 void paths_write(FILE *assembly)
 {
     for (size_t i = 0; i < pieces.size(); i++) {
         if (!pieces[i].begun)
             continue;
-        fprintf(assembly, "\t.set\t.LpnbN%d, %d\n", (int)i, pieces[i].instructions);
+        fprintf(assembly, "\t.set\t.LpnbN%d, %d\n", (int)i, std::max(pieces[i].instructions, 1));
         if (!pieces[i].ended)
-            fprintf(assembly, "\t.set\t.LpnbQ%d, .LpnbP%d\n", (int)i, (int)i);
+            fprintf(assembly, "\t.set\t.LpnbQ%d, .LpnbP%d+1\n", (int)i, (int)i);
     }
 }
 

@@ -194,7 +194,7 @@ struct penumbra_inst_site { /* 8 bytes */
 struct penumbra_inst_place { /* 16 bytes */
     int32_t at;              /* reference to its first instruction */
     int32_t of;              /* struct penumbra_inst_value, a PENUMBRA_INST_PATH_BLOCK */
-    uint32_t bytes;          /* 0: not known */
+    uint32_t bytes;          /* 1: its end may not be known */
     uint32_t instructions;   /* as the compiler counts them */
 };
 
