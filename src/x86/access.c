@@ -30,7 +30,7 @@ static unsigned segment(const struct x86_insn *insn)
     return insn->traits & (X86_FS | X86_GS);
 }
 
-static struct x86_memory modrm_operand(const struct x86_insn *insn, const uint8_t *code)
+struct x86_memory x86_modrm_as(const struct x86_insn *insn, const uint8_t *code)
 {
     struct x86_memory m = {
         .disp = x86_displacement_as(insn, code),
@@ -99,7 +99,7 @@ unsigned x86_memory_as(const struct x86_insn *insn, const uint8_t *code,
     const struct x86_form *form = &x86_forms[insn->form];
     unsigned count = 0;
     if (insn->access & (X86_MEM_READ | X86_MEM_WRITE))
-        out[count++] = modrm_operand(insn, code);
+        out[count++] = x86_modrm_as(insn, code);
     for (unsigned slot = 0; slot < 2; slot++)
         if (form->implicit_memory[slot] >> AT_ACCESS_SHIFT)
             out[count++] = implicit_operand(insn, code, form, slot);

@@ -234,6 +234,9 @@ enum { X86_MEMORY_MAX = 3 };
 unsigned x86_memory_as(const struct x86_insn *insn, const uint8_t *code,
     struct x86_memory out[X86_MEMORY_MAX]);
 
+/* The modrm operand of an instruction that has X86_MEM, accessed or not (lea). */
+struct x86_memory x86_modrm_as(const struct x86_insn *insn, const uint8_t *code);
+
 struct x86_definition {
     uint8_t reg;
     uint8_t width;    /* bytes: 1, 2, 4 (bits above are zeroed), 8 */

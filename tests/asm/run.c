@@ -154,6 +154,11 @@ void batch_run(const struct batch *b, uint64_t mode_mask, struct tally *t)
     }
 }
 
+const struct outcome *batch_native(unsigned i)
+{
+    return is_comparable(&shared->native[i], NULL) ? &shared->native[i] : NULL;
+}
+
 void tally_print(const struct tally *t)
 {
 #define NAME(id, name, sentence) name,

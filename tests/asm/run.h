@@ -42,6 +42,10 @@ bool batch_open(const char **why);
 /* Runs the batch natively and in the modes whose bit is set. */
 void batch_run(const struct batch *b, uint64_t mode_mask, struct tally *t);
 
+/* What piece i of the batch that was run last came to natively; NULL: it did not end by a signal of
+ * its own. */
+const struct outcome *batch_native(unsigned i);
+
 void tally_print(const struct tally *t);
 
 #endif
