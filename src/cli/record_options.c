@@ -251,8 +251,8 @@ static const struct option_row rows[] = {
      NUMBER(number_counts, 1, INST_ITERATIONS_MOST,
             .what = "the iterations of a burst (--iterations)")},
     {0, "length", "N",
-     .help = "instructions of a burst (default 1000; with --tool values 4); LEAST..MOST: a number "
-             "between the two, drawn for each burst",
+     .help = "instructions of a burst (default 1000; with --tool values 4, with -a 32); "
+             "LEAST..MOST: a number between the two, drawn for each burst",
      .take = take_length},
     {0, "skip", "S",
      .help = "with --tool values: skip up to S instructions, drawn at random, before observing "
@@ -332,7 +332,7 @@ static const struct option_row rows[] = {
      FIELD(struct record_options, recording.values.file)},
     {0, "every", "K",
      .help = "observe values at one of K samples (default 2, or the module's choice; fewer where "
-             "that would cost more than 0.7% of CPU time)",
+             "that would cost more than 0.7% of CPU time; with -a 1)",
      FIELD(struct record_options, recording.values.every),
      NUMBER(number_counts, 1, VALUES_EVERY_MOST, .what = "the share of triggers (--every)")},
     {0, "by-site", NULL, .help = "keep values apart by the call site of their function",

@@ -57,7 +57,7 @@ static struct profile *profile_of(const struct record_spool *s, const struct liv
         return NULL;
     p->exit_status = -1;
     p->duration_ns = (uint64_t)h->elapsed_ms * 1000000;
-    if (!machine_kernel_name(p, live_same_boot(info), &hidden) ||
+    if (!machine_kernel_name(p, &s->spool, live_same_boot(info), &hidden) ||
         !describe_machine(p, settings_sampling(&s->spool), e) ||
         !describe_set(&p->notes, note, e) || !describe_set(&p->command, first_command(p), e) ||
         !describe_jit(p, NULL, e)) {

@@ -10,6 +10,8 @@
 
 /* The paper's: four instructions at every second trigger. */
 enum { LENGTH_DEFAULT = 4, EVERY_DEFAULT = 2 };
+/* From outside, an instruction more costs the program nothing. */
+enum { LENGTH_OUTSIDE = 32, EVERY_OUTSIDE = 1 };
 
 /* What bursts may cost of the CPU time, in millionths, with what comes behind them, where no
  * --every was given. What is left of a point is for the beginning (docs/values.md, "How often"). */
@@ -37,9 +39,13 @@ bool record_values_settle(struct record_values *v, struct record_engine *engine,
                                           : "by-site");
     if (!chosen)
         return true;
+    if (v->outside) {
+        engine->tools = 0; /* nothing runs in the program */
+        return true;
+    }
     if (v->file)
         engine->tools = tools_one(tool_of_modules());
-    if (engine->carrier == CARRIER_HANDLER)
+    if (engine->carrier == CARRIER_HANDLER && !v->outside)
         engine->carrier = CARRIER_BURST;
     if (engine->carrier != CARRIER_EXACT && engine->length > TUPLE_LENGTH_MAX)
         return err_set(e, ERR_USAGE,
@@ -84,8 +90,15 @@ bool record_values_start(const struct record_values *v, struct record_host *host
         return false;
     const struct spool_values *wants = host->values;
     uint32_t length = wants->length < TUPLE_LENGTH_MAX ? wants->length : TUPLE_LENGTH_MAX;
-    burst->every = v->every ? v->every : wants->every ? wants->every : EVERY_DEFAULT;
+    burst->every = v->every       ? v->every
+                   : v->outside   ? EVERY_OUTSIDE
+                   : wants->every ? wants->every
+                                  : EVERY_DEFAULT;
     burst->ppm = v->every ? 0 : SHARE_PPM;
+    if (v->outside) {
+        burst->length = v->length ? v->length : LENGTH_OUTSIDE;
+        return true;
+    }
     length = length ? length : LENGTH_DEFAULT;
     if (carrier == CARRIER_AUTO)
         burst->length = engine->burst_length ? engine->burst_length : length;

@@ -21,6 +21,8 @@ struct machine; /* model/machine.h */
 struct record_values {
     const char *file;   /* --module; NULL: not given */
     const char *name;   /* once settled; NULL: no values are sampled, or by `file` */
+    bool outside;       /* what is observed is captured from outside, and interpreted */
+    uint32_t length;    /* then: instructions of an interpretation; 0: not given */
     bool hierarchy;     /* once settled: it needs the machine's */
     const struct machine *machine; /* that is modelled; NULL: not given */
     const char *machine_name;

@@ -476,11 +476,11 @@ static void serve(struct recording *r, uint64_t now)
     subject_poll(r, now);
     if (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE))
         recording_hand_on(r);
+    record_host_poll(&r->host);
     if (r->machine)
         return;
     record_tables_kick(&r->tables);
     record_files_poll(&r->files, s);
-    record_host_poll(&r->host);
     record_shadows_poll(&r->shadows, s);
     record_discover_poll(&r->discover, &r->files.living, s, now);
     record_copies_poll(&r->copies, r->config.carrier, settings_shadow_as(s));

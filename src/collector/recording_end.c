@@ -158,7 +158,7 @@ static void tell_finished(struct recording *r, const struct record_outcome *outc
 static bool name_kernel(struct recording *r, struct profile *p, struct err *e)
 {
     bool hidden = false;
-    if (!machine_kernel_name(p, true, &hidden))
+    if (!machine_kernel_name(p, &r->spool.spool, true, &hidden))
         return err_set(e, ERR_INTERNAL, "out of memory");
     if (!hidden)
         return true;

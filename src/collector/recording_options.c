@@ -4,6 +4,7 @@
 
 #include "sigsafe/settings.h"
 #include "sigsafe/tools.h"
+#include "sigsafe/tuples.h"
 
 enum { BUDGET_FORKS_PPM = 10000, BUDGET_LEAST_PPM = 10, BUDGET_MOST_PPM = 1000000 };
 enum { RATE_DEFAULT = 997, RATE_SHADOW = 199, DEPTH_DEFAULT = 131072 };
@@ -112,9 +113,10 @@ static bool check_ranges(const struct recording_options *o, struct err *e)
 /* The first option given that needs the runtime in the program. */
 static const char *entering_option(const struct recording_options *o)
 {
+    bool values = !o->engine.tools || o->engine.tools == tools_one(TOOL_VALUES);
     return o->engine.carrier != CARRIER_HANDLER ? "--carrier"
-           : o->engine.tools                    ? "--tool"
-           : o->values.file                     ? "--module"
+           : !values                            ? "--tool (but values)"
+           : o->values.by_site                  ? "--by-site"
            : o->budget_ppm                      ? "--budget"
            : o->verify_cost                     ? "--verify-cost"
            : o->wait_all                        ? "--wait-all"
@@ -122,7 +124,22 @@ static const char *entering_option(const struct recording_options *o)
                                                 : NULL;
 }
 
-/* From outside: samples of CPU time, and nothing else. */
+/* Values are captured from outside, and instructions interpreted. */
+static bool machine_values_settle(struct recording_options *o, struct err *e)
+{
+    struct record_values *v = &o->values;
+    if (!o->engine.tools && !v->file)
+        return true;
+    if (o->engine.length > TUPLE_LENGTH_MAX)
+        return err_set(e, ERR_USAGE, "at most %d instructions are interpreted one after the other "
+                                     "(--length)", TUPLE_LENGTH_MAX);
+    o->machine.values = v->outside = true;
+    v->length = (uint32_t)o->engine.length;
+    o->engine.length = 0;
+    return true;
+}
+
+/* From outside: samples of CPU time, and values. */
 static bool machine_settle(struct recording_options *o, struct err *e)
 {
     const struct machine_options *m = &o->machine;
@@ -148,7 +165,7 @@ static bool machine_settle(struct recording_options *o, struct err *e)
         return err_set(e, ERR_USAGE, "--external needs a program to run, or a process (-p PID); "
                                      "everything: -a");
     o->randomize = o->trampoline = o->arm_sandboxes = false;
-    return true;
+    return machine_values_settle(o, e);
 }
 
 /* Samples of the program's threads, at events, by Penumbra in the program. */

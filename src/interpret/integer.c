@@ -1,5 +1,5 @@
-/* Integer arithmetic on values of which some bits are known. A carry goes up: of a sum the bits below
- * the lowest unknown one are known. */
+/* Integer arithmetic on values of which some bits are known. A carry goes up: of a sum the bits
+ * below the lowest unknown one are known. */
 #include "interpret/internal.h"
 
 typedef unsigned __int128 wide;
@@ -51,16 +51,34 @@ int condition(const struct interpret_state *s, unsigned number)
     uint64_t f = s->rflags.bits, k = s->rflags.known, need;
     bool sf = f & FLAG_SF, of = f & FLAG_OF, is;
     switch (number >> 1 & 7) {
-    case 0: need = FLAG_OF; is = of; break;
-    case 1: need = FLAG_CF; is = f & FLAG_CF; break;
-    case 2: need = FLAG_ZF; is = f & FLAG_ZF; break;
+    case 0:
+        need = FLAG_OF;
+        is = of;
+        break;
+    case 1:
+        need = FLAG_CF;
+        is = f & FLAG_CF;
+        break;
+    case 2:
+        need = FLAG_ZF;
+        is = f & FLAG_ZF;
+        break;
     case 3:
         is = f & (FLAG_CF | FLAG_ZF);
         need = is ? 0 : FLAG_CF | FLAG_ZF; /* one that is set is enough */
         break;
-    case 4: need = FLAG_SF; is = sf; break;
-    case 5: need = FLAG_PF; is = f & FLAG_PF; break;
-    case 6: need = FLAG_SF | FLAG_OF; is = sf != of; break;
+    case 4:
+        need = FLAG_SF;
+        is = sf;
+        break;
+    case 5:
+        need = FLAG_PF;
+        is = f & FLAG_PF;
+        break;
+    case 6:
+        need = FLAG_SF | FLAG_OF;
+        is = sf != of;
+        break;
     default:
         is = f & FLAG_ZF || sf != of;
         need = f & FLAG_ZF ? 0 : FLAG_ZF | FLAG_SF | FLAG_OF;
@@ -88,13 +106,12 @@ static struct interpret_value sum(const struct step *t, struct interpret_value a
     uint64_t x = a.bits & mask, y = b.bits & mask, in = carry > 0;
     uint64_t result = (subtract ? x - y - in : x + y + in) & mask;
     bool all = both == mask && carry >= 0;
-    struct interpret_value r =
-        value_of(result, carry < 0 ? 0 : known_below(both | ~mask) & mask);
+    struct interpret_value r = value_of(result, carry < 0 ? 0 : known_below(both | ~mask) & mask);
     r.origin = subtract ? interpret_no_origin : origin_add(a.origin, b.origin);
     bool out = subtract ? (wide)x < (wide)y + in : ((wide)x + y + in) >> 8 * bytes;
     uint64_t over = (subtract ? (x ^ y) : ~(x ^ y)) & (x ^ result) & sign_of(bytes);
-    uint64_t bits = (out ? FLAG_CF : 0) | (over ? FLAG_OF : 0) |
-                    ((x ^ y ^ result) & 0x10 ? FLAG_AF : 0);
+    uint64_t bits =
+        (out ? FLAG_CF : 0) | (over ? FLAG_OF : 0) | ((x ^ y ^ result) & 0x10 ? FLAG_AF : 0);
     flags_of_result(t, r, bytes);
     flags_set(t, flags, bits, all ? UINT64_MAX : 0);
     return r;
@@ -124,10 +141,14 @@ struct interpret_value alu(const struct step *t, enum alu op, struct interpret_v
     const uint64_t carries = FLAG_CF | FLAG_OF | FLAG_AF;
     struct interpret_value r;
     switch (op) {
-    case ALU_ADD: return sum(t, a, b, 0, false, bytes, carries);
-    case ALU_ADC: return sum(t, a, b, carry_of(t), false, bytes, carries);
-    case ALU_SBB: return sum(t, a, b, carry_of(t), true, bytes, carries);
-    case ALU_SUB: case ALU_CMP:
+    case ALU_ADD:
+        return sum(t, a, b, 0, false, bytes, carries);
+    case ALU_ADC:
+        return sum(t, a, b, carry_of(t), false, bytes, carries);
+    case ALU_SBB:
+        return sum(t, a, b, carry_of(t), true, bytes, carries);
+    case ALU_SUB:
+    case ALU_CMP:
         r = sum(t, a, b, 0, true, bytes, carries);
         if (b.known == UINT64_MAX || (b.known & mask_of(bytes)) == mask_of(bytes))
             r.origin = origin_plus(a.origin, -(int64_t)b.bits);
@@ -277,7 +298,8 @@ static void pair_set(const struct step *t, struct interpret_value low, struct in
     }
     low.bits &= 0xff;
     low.known &= 0xff;
-    register_set(t->s, X86_RAX, value_of(low.bits | high.bits << 8, low.known | high.known << 8), 2);
+    register_set(t->s, X86_RAX, value_of(low.bits | high.bits << 8, low.known | high.known << 8),
+                 2);
 }
 
 static void product_set(const struct step *t, bool is_signed, struct interpret_value v,

@@ -6,22 +6,28 @@
 
 /* Places in rflags. */
 enum {
-    FLAG_CF = 1 << 0, FLAG_PF = 1 << 2, FLAG_AF = 1 << 4, FLAG_ZF = 1 << 6, FLAG_SF = 1 << 7,
-    FLAG_IF = 1 << 9, FLAG_DF = 1 << 10, FLAG_OF = 1 << 11,
+    FLAG_CF = 1 << 0,
+    FLAG_PF = 1 << 2,
+    FLAG_AF = 1 << 4,
+    FLAG_ZF = 1 << 6,
+    FLAG_SF = 1 << 7,
+    FLAG_IF = 1 << 9,
+    FLAG_DF = 1 << 10,
+    FLAG_OF = 1 << 11,
     FLAG_NEVER_PUSHED = 3 << 16, /* VM, RF */
     FLAG_STATUS = FLAG_CF | FLAG_PF | FLAG_AF | FLAG_ZF | FLAG_SF | FLAG_OF,
 };
 
-static const struct interpret_origin interpret_no_origin = {INTERPRET_NOWHERE, INTERPRET_NOWHERE,
-                                                            1, false, 0};
+static const struct interpret_origin interpret_no_origin = {INTERPRET_NOWHERE, INTERPRET_NOWHERE, 1,
+                                                            false, 0};
 
 /* The instruction that is being executed. */
 struct step {
     struct interpret_state *s;
     const struct x86_insn *insn;
     const uint8_t *code;
-    unsigned size; /* bytes of its operands */
-    uint64_t next; /* where it goes */
+    unsigned size;            /* bytes of its operands */
+    uint64_t next;            /* where it goes */
     struct x86_memory memory; /* of the modrm operand, if there is one */
 };
 
@@ -55,7 +61,8 @@ static inline bool value_is_zero(const struct interpret_value *v, uint64_t mask)
 void memory_store(struct interpret_state *s, const struct interpret_value *address,
                   struct interpret_value value, unsigned bytes);
 void memory_forget(struct interpret_state *s);
-/* Whether an instruction has written any of it: then what was there at the begin is of no interest. */
+/* Whether an instruction has written any of it: then what was there at the begin is of no
+ * interest. */
 bool memory_is_written(const struct interpret_state *s, uint64_t address, unsigned bytes);
 /* Of more than eight bytes: unknown from now on. */
 void memory_blur(struct interpret_state *s, const struct interpret_value *address, uint64_t bytes);

@@ -8,15 +8,15 @@
  *         │ each bit is known, or not
  *         └ wants: words that were read and are not known, by where their addresses come from
  *
- * A bit of a register, of the flags or of memory is known or not. What is known is what the processor
- * would have there, if nobody else writes to memory meanwhile. What is made of bits that are not known
- * is not known. An instruction that the interpreter does not know in detail leaves unknown what it may
- * write, by the decoder's table. A write to an unknown address may have gone anywhere: from then on
- * nothing is known of memory but what is written later.
+ * A bit of a register, of the flags or of memory is known or not. What is known is what the
+ * processor would have there, if nobody else writes to memory meanwhile. What is made of bits that
+ * are not known is not known. An instruction that the interpreter does not know in detail leaves
+ * unknown what it may write, by the decoder's table. A write to an unknown address may have gone
+ * anywhere: from then on nothing is known of memory but what is written later.
  *
- * Where a value comes from is kept besides: a register at the begin, or a word that was read, plus a
- * constant. So a word whose address is not known yet can be asked for at the next moment of the same
- * kind (struct interpret_want).
+ * Where a value comes from is kept besides: a register at the begin, or a word that was read, plus
+ * a constant. So a word whose address is not known yet can be asked for at the next moment of the
+ * same kind (struct interpret_want).
  *
  * Vector registers are not known at all.
  *
@@ -89,8 +89,8 @@ void interpret_flags(struct interpret_state *s, uint64_t rflags);
 void interpret_remember(struct interpret_state *s, uint64_t address, const void *bytes,
                         unsigned count);
 
-/* Executes the instruction at s->rip. INTERPRET_NEXT: it is done. Else it is not, and the state is of
- * no use any more. */
+/* Executes the instruction at s->rip. INTERPRET_NEXT: it is done. Else it is not, and the state is
+ * of no use any more. */
 enum interpret_end interpret_step(struct interpret_state *s, const struct x86_insn *insn,
                                   const uint8_t *code);
 
@@ -98,8 +98,8 @@ enum interpret_end interpret_step(struct interpret_state *s, const struct x86_in
 struct interpret_value interpret_load(const struct interpret_state *s, uint64_t address,
                                       unsigned bytes);
 /* The address of a memory operand, as of before the instruction; not known: not all of its bits. */
-struct interpret_value interpret_address(const struct interpret_state *s, const struct x86_insn *insn,
-                                         const struct x86_memory *m);
+struct interpret_value interpret_address(const struct interpret_state *s,
+                                         const struct x86_insn *insn, const struct x86_memory *m);
 
 static inline bool interpret_is_known(const struct interpret_value *v, unsigned bytes)
 {

@@ -3,7 +3,8 @@
 #include "interpret/internal.h"
 
 enum { WORD = 8, HASH_SHIFT = 64 - 9 };
-_Static_assert(INTERPRET_CELLS == 1 << (64 - HASH_SHIFT), "as many as there are values of the hash");
+_Static_assert(INTERPRET_CELLS == 1 << (64 - HASH_SHIFT),
+               "as many as there are values of the hash");
 
 static uint32_t slot_of(uint64_t address)
 {
@@ -110,8 +111,8 @@ bool memory_is_written(const struct interpret_state *s, uint64_t address, unsign
 void memory_store(struct interpret_state *s, const struct interpret_value *address,
                   struct interpret_value value, unsigned bytes)
 {
-    if (address->known != UINT64_MAX || !put(&s->memory, address->bits, value.bits, value.known,
-                                             bytes, true))
+    if (address->known != UINT64_MAX ||
+        !put(&s->memory, address->bits, value.bits, value.known, bytes, true))
         memory_forget(s);
 }
 
@@ -123,7 +124,7 @@ void memory_blur(struct interpret_state *s, const struct interpret_value *addres
         return;
     }
     for (uint64_t at = 0; at < bytes; at += WORD)
-        memory_store(s, &(struct interpret_value){address->bits + at, UINT64_MAX,
-                                                  interpret_no_origin},
+        memory_store(s,
+                     &(struct interpret_value){address->bits + at, UINT64_MAX, interpret_no_origin},
                      value_unknown(), bytes - at < WORD ? (unsigned)(bytes - at) : WORD);
 }

@@ -20,8 +20,7 @@ struct interpret_value register_read(const struct step *t, unsigned reg, unsigne
     return v;
 }
 
-void register_set(struct interpret_state *s, unsigned reg, struct interpret_value v,
-                  unsigned bytes)
+void register_set(struct interpret_state *s, unsigned reg, struct interpret_value v, unsigned bytes)
 {
     struct interpret_value *to = &s->reg[reg & 15];
     uint64_t mask = mask_of(bytes);
@@ -31,7 +30,8 @@ void register_set(struct interpret_state *s, unsigned reg, struct interpret_valu
         *to = (struct interpret_value){v.bits & mask, (v.known & mask) | ~mask,
                                        origin_cut(s, v.origin, 4)};
     } else {
-        *to = value_of((to->bits & ~mask) | (v.bits & mask), (to->known & ~mask) | (v.known & mask));
+        *to =
+            value_of((to->bits & ~mask) | (v.bits & mask), (to->known & ~mask) | (v.known & mask));
     }
 }
 
@@ -61,14 +61,15 @@ static struct interpret_value add(struct interpret_value a, struct interpret_val
 static struct interpret_value constant(uint64_t bits)
 {
     struct interpret_value v = value_known(bits);
-    v.origin = (struct interpret_origin){INTERPRET_NOWHERE, INTERPRET_NOWHERE, 1, true,
-                                         (int64_t)bits};
+    v.origin =
+        (struct interpret_origin){INTERPRET_NOWHERE, INTERPRET_NOWHERE, 1, true, (int64_t)bits};
     return v;
 }
 
 static struct interpret_value scaled(struct interpret_value v, unsigned scale)
 {
-    struct interpret_value r = v.known == UINT64_MAX ? value_known(v.bits * scale) : value_unknown();
+    struct interpret_value r =
+        v.known == UINT64_MAX ? value_known(v.bits * scale) : value_unknown();
     r.origin = origin_scale(v.origin, scale);
     return r;
 }
@@ -81,8 +82,8 @@ static struct interpret_value base_of(const struct interpret_state *s, const str
     return m->base == X86_RIP ? constant(s->rip + insn->length) : s->reg[m->base & 15];
 }
 
-struct interpret_value interpret_address(const struct interpret_state *s, const struct x86_insn *insn,
-                                         const struct x86_memory *m)
+struct interpret_value interpret_address(const struct interpret_state *s,
+                                         const struct x86_insn *insn, const struct x86_memory *m)
 {
     struct interpret_value a = add(base_of(s, insn, m), constant((uint64_t)m->disp));
     if (insn->traits & X86_VSIB && m->index != X86_NONE)

@@ -8,8 +8,7 @@ void interpret_begin(struct interpret_state *s)
 {
     memset(s, 0, sizeof *s);
     for (unsigned i = 0; i < 16; i++)
-        s->reg[i].origin =
-            (struct interpret_origin){(uint8_t)i, INTERPRET_NOWHERE, 1, true, 0};
+        s->reg[i].origin = (struct interpret_origin){(uint8_t)i, INTERPRET_NOWHERE, 1, true, 0};
     s->fs.origin = s->gs.origin =
         (struct interpret_origin){INTERPRET_SEGMENT, INTERPRET_NOWHERE, 1, true, 0};
 }
@@ -48,8 +47,8 @@ static unsigned stack_size(const struct x86_insn *i)
 static struct interpret_value constant(uint64_t bits)
 {
     struct interpret_value v = value_known(bits);
-    v.origin = (struct interpret_origin){INTERPRET_NOWHERE, INTERPRET_NOWHERE, 1, true,
-                                         (int64_t)bits};
+    v.origin =
+        (struct interpret_origin){INTERPRET_NOWHERE, INTERPRET_NOWHERE, 1, true, (int64_t)bits};
     return v;
 }
 
@@ -182,13 +181,19 @@ static enum interpret_end group_ff(struct step *t)
 {
     unsigned digit = t->insn->reg & 7;
     switch (digit) {
-    case 0: case 1:
+    case 0:
+    case 1:
         rm_write(t, alu_step(t, digit ? ALU_SUB : ALU_ADD, rm_read(t, t->size), t->size), t->size);
         return INTERPRET_NEXT;
-    case 2: return call_indirect(t);
-    case 4: return go(t, rm_read(t, 8));
-    case 6: push(t, rm_read(t, stack_size(t->insn)), stack_size(t->insn)); return INTERPRET_NEXT;
-    default: return INTERPRET_UNSUPPORTED;
+    case 2:
+        return call_indirect(t);
+    case 4:
+        return go(t, rm_read(t, 8));
+    case 6:
+        push(t, rm_read(t, stack_size(t->insn)), stack_size(t->insn));
+        return INTERPRET_NEXT;
+    default:
+        return INTERPRET_UNSUPPORTED;
     }
 }
 
@@ -198,15 +203,19 @@ static enum interpret_end group_f7(struct step *t)
     struct interpret_value v = rm_read(t, t->size), r;
     unsigned digit = t->insn->reg & 7;
     switch (digit) {
-    case 0: case 1:
+    case 0:
+    case 1:
         alu_test(t, v, constant(immediate(t, 0, t->size == 8 ? 4 : t->size)), t->size);
         return INTERPRET_NEXT;
     case 2:
         r = value_of(~v.bits & mask_of(t->size), v.known);
         rm_write(t, r, t->size);
         return INTERPRET_NEXT;
-    case 3: rm_write(t, alu_negate(t, v, t->size), t->size); return INTERPRET_NEXT;
-    default: return multiply_divide(t, digit, v, t->size) ? INTERPRET_NEXT : INTERPRET_TRAP;
+    case 3:
+        rm_write(t, alu_negate(t, v, t->size), t->size);
+        return INTERPRET_NEXT;
+    default:
+        return multiply_divide(t, digit, v, t->size) ? INTERPRET_NEXT : INTERPRET_TRAP;
     }
 }
 
@@ -241,8 +250,8 @@ static void widen(const struct step *t)
     }
     struct interpret_value a = register_read(t, X86_RAX, size);
     uint64_t sign = UINT64_C(1) << (8 * size - 1);
-    struct interpret_value high = value_of(a.bits & sign ? UINT64_MAX : 0,
-                                           a.known & sign ? UINT64_MAX : 0);
+    struct interpret_value high =
+        value_of(a.bits & sign ? UINT64_MAX : 0, a.known & sign ? UINT64_MAX : 0);
     high.bits &= mask_of(size);
     high.known &= mask_of(size);
     register_set(t->s, X86_RDX, high, size);
@@ -270,7 +279,8 @@ static void load_address(struct step *t)
 static void pop_to_rm(const struct step *t)
 {
     unsigned size = stack_size(t->insn);
-    struct interpret_value address = rm_address(t); /* rsp has moved there already, if it is in it */
+    struct interpret_value address =
+        rm_address(t); /* rsp has moved there already, if it is in it */
     struct interpret_value v = pop(t, size);
     if (t->insn->access & X86_MEM)
         memory_store(t->s, &address, v, size);
@@ -295,15 +305,25 @@ static enum interpret_end flag_execute(const struct step *t)
 {
     struct interpret_value *f = &t->s->rflags;
     switch (t->insn->opcode) {
-    case 0xf5: flags_set(t, FLAG_CF, f->bits ^ FLAG_CF, f->known); break;
-    case 0xf8: case 0xf9: bit_set(t, FLAG_CF, t->insn->opcode & 1); break;
-    case 0xfa: case 0xfb:
+    case 0xf5:
+        flags_set(t, FLAG_CF, f->bits ^ FLAG_CF, f->known);
+        break;
+    case 0xf8:
+    case 0xf9:
+        bit_set(t, FLAG_CF, t->insn->opcode & 1);
+        break;
+    case 0xfa:
+    case 0xfb:
         if (!t->s->kernel)
             return INTERPRET_PRIVILEGED;
         bit_set(t, FLAG_IF, t->insn->opcode & 1);
         break;
-    case 0xfc: case 0xfd: bit_set(t, FLAG_DF, t->insn->opcode & 1); break;
-    default: return INTERPRET_PRIVILEGED;
+    case 0xfc:
+    case 0xfd:
+        bit_set(t, FLAG_DF, t->insn->opcode & 1);
+        break;
+    default:
+        return INTERPRET_PRIVILEGED;
     }
     return INTERPRET_NEXT;
 }
@@ -314,16 +334,32 @@ static bool push_pop_execute(const struct step *t)
 {
     unsigned size = stack_size(t->insn);
     switch (t->insn->opcode) {
-    case 0x50 ... 0x57: push(t, register_read(t, t->insn->reg, size), size); return true;
-    case 0x58 ... 0x5f: register_set(t->s, t->insn->reg, pop(t, size), size); return true;
-    case 0x68: push(t, constant(immediate(t, 0, size == 2 ? 2 : 4)), size); return true;
-    case 0x6a: push(t, constant(immediate(t, 0, 1)), size); return true;
-    case 0x8f: pop_to_rm(t); return true;
-    case 0x9c: push(t, value_of(t->s->rflags.bits & ~(uint64_t)FLAG_NEVER_PUSHED, t->s->rflags.known),
-                    size); return true;
-    case 0x9d: flags_pop(t); return true;
-    case 0xc9: return leave(t);
-    default: return false;
+    case 0x50 ... 0x57:
+        push(t, register_read(t, t->insn->reg, size), size);
+        return true;
+    case 0x58 ... 0x5f:
+        register_set(t->s, t->insn->reg, pop(t, size), size);
+        return true;
+    case 0x68:
+        push(t, constant(immediate(t, 0, size == 2 ? 2 : 4)), size);
+        return true;
+    case 0x6a:
+        push(t, constant(immediate(t, 0, 1)), size);
+        return true;
+    case 0x8f:
+        pop_to_rm(t);
+        return true;
+    case 0x9c:
+        push(t, value_of(t->s->rflags.bits & ~(uint64_t)FLAG_NEVER_PUSHED, t->s->rflags.known),
+             size);
+        return true;
+    case 0x9d:
+        flags_pop(t);
+        return true;
+    case 0xc9:
+        return leave(t);
+    default:
+        return false;
     }
 }
 
@@ -331,29 +367,50 @@ static bool move_execute(struct step *t)
 {
     const struct x86_insn *i = t->insn;
     switch (i->opcode) {
-    case 0x63: register_write(t, i->reg, sign_extended(t, rm_read(t, 4), 4), wide_size(i)); return true;
-    case 0x86: case 0x87: exchange(t, t->size); return true;
-    case 0x88: case 0x89: rm_write(t, register_read(t, i->reg, t->size), t->size); return true;
-    case 0x8a: case 0x8b: register_write(t, i->reg, rm_read(t, t->size), t->size); return true;
-    case 0x8d: load_address(t); return true;
+    case 0x63:
+        register_write(t, i->reg, sign_extended(t, rm_read(t, 4), 4), wide_size(i));
+        return true;
+    case 0x86:
+    case 0x87:
+        exchange(t, t->size);
+        return true;
+    case 0x88:
+    case 0x89:
+        rm_write(t, register_read(t, i->reg, t->size), t->size);
+        return true;
+    case 0x8a:
+    case 0x8b:
+        register_write(t, i->reg, rm_read(t, t->size), t->size);
+        return true;
+    case 0x8d:
+        load_address(t);
+        return true;
     case 0x90 ... 0x97: {
         if (!(i->fields & X86_FIELD_OPCODE) || !i->reg)
             return true; /* nop, pause */
         unsigned size = wide_size(i);
-        struct interpret_value a = register_read(t, X86_RAX, size), b = register_read(t, i->reg, size);
+        struct interpret_value a = register_read(t, X86_RAX, size),
+                               b = register_read(t, i->reg, size);
         register_set(t->s, X86_RAX, b, size);
         register_set(t->s, i->reg, a, size);
         return true;
     }
-    case 0x98: case 0x99: widen(t); return true;
-    case 0xb0 ... 0xb7: register_write(t, i->reg, constant(immediate(t, 0, 1)), 1); return true;
+    case 0x98:
+    case 0x99:
+        widen(t);
+        return true;
+    case 0xb0 ... 0xb7:
+        register_write(t, i->reg, constant(immediate(t, 0, 1)), 1);
+        return true;
     case 0xb8 ... 0xbf:
         register_write(t, i->reg, constant(immediate(t, 0, wide_size(i))), wide_size(i));
         return true;
-    case 0xc6: case 0xc7:
+    case 0xc6:
+    case 0xc7:
         rm_write(t, constant(immediate(t, 0, t->size == 8 ? 4 : t->size)), t->size);
         return true;
-    default: return false;
+    default:
+        return false;
     }
 }
 
@@ -362,24 +419,36 @@ static bool arithmetic_execute(const struct step *t)
     const struct x86_insn *i = t->insn;
     unsigned size = wide_size(i);
     switch (i->opcode) {
-    case 0x69: case 0x6b: {
+    case 0x69:
+    case 0x6b: {
         unsigned bytes = i->opcode == 0x6b ? 1 : size == 2 ? 2 : 4;
         struct interpret_value b = constant(immediate(t, 0, bytes));
         register_write(t, i->reg, multiply(t, rm_read(t, size), b, size), size);
         return true;
     }
-    case 0x80: case 0x81: case 0x83: alu_immediate(t); return true;
-    case 0x84: case 0x85: {
+    case 0x80:
+    case 0x81:
+    case 0x83:
+        alu_immediate(t);
+        return true;
+    case 0x84:
+    case 0x85: {
         struct interpret_value v = rm_read(t, t->size);
         alu_test(t, v, register_read(t, i->reg, t->size), t->size);
         return true;
     }
-    case 0xa8: case 0xa9:
+    case 0xa8:
+    case 0xa9:
         alu_test(t, register_read(t, X86_RAX, t->size),
                  constant(immediate(t, 0, t->size == 8 ? 4 : t->size)), t->size);
         return true;
-    case 0xc0: case 0xc1: case 0xd0 ... 0xd3: shift_execute(t); return true;
-    default: break;
+    case 0xc0:
+    case 0xc1:
+    case 0xd0 ... 0xd3:
+        shift_execute(t);
+        return true;
+    default:
+        break;
     }
     if (i->opcode < 0x40 && (i->opcode & 7) < 6) {
         alu_execute(t);
@@ -394,15 +463,29 @@ static enum interpret_end one_byte_execute(struct step *t)
     if (move_execute(t) || arithmetic_execute(t) || push_pop_execute(t) || string_execute(t))
         return INTERPRET_NEXT;
     switch (t->insn->opcode) {
-    case 0x70 ... 0x7f: return branch(t, condition(t->s, t->insn->opcode & 15));
-    case 0xc2: case 0xc3: return ret(t);
-    case 0xe0 ... 0xe3: return loop(t);
-    case 0xe8: return call(t);
-    case 0xe9: case 0xeb: return branch(t, 1);
-    case 0xf5: case 0xf8 ... 0xfd: return flag_execute(t);
-    case 0xf6: case 0xf7: return group_f7(t);
-    case 0xfe: case 0xff: return group_ff(t);
-    default: general_execute(t);
+    case 0x70 ... 0x7f:
+        return branch(t, condition(t->s, t->insn->opcode & 15));
+    case 0xc2:
+    case 0xc3:
+        return ret(t);
+    case 0xe0 ... 0xe3:
+        return loop(t);
+    case 0xe8:
+        return call(t);
+    case 0xe9:
+    case 0xeb:
+        return branch(t, 1);
+    case 0xf5:
+    case 0xf8 ... 0xfd:
+        return flag_execute(t);
+    case 0xf6:
+    case 0xf7:
+        return group_f7(t);
+    case 0xfe:
+    case 0xff:
+        return group_ff(t);
+    default:
+        general_execute(t);
     }
     return INTERPRET_NEXT;
 }
@@ -425,15 +508,29 @@ static enum interpret_end kind_end(const struct interpret_state *s, const struct
 {
     bool interrupts = i->map == X86_MAP_ONE_BYTE && (i->opcode | 1) == 0xfb;
     switch (i->kind) {
-    case X86_INVALID: return INTERPRET_INVALID;
-    case X86_TRUNCATED: return INTERPRET_CODE;
-    case X86_SYSCALL: case X86_SYSENTER: case X86_INT: case X86_INT3: case X86_INT1: case X86_UD:
-    case X86_FAR: return INTERPRET_TRAP;
+    case X86_INVALID:
+        return INTERPRET_INVALID;
+    case X86_TRUNCATED:
+        return INTERPRET_CODE;
+    case X86_SYSCALL:
+    case X86_SYSENTER:
+    case X86_INT:
+    case X86_INT3:
+    case X86_INT1:
+    case X86_UD:
+    case X86_FAR:
+        return INTERPRET_TRAP;
     case X86_PRIVILEGED:
         return s->kernel && interrupts ? INTERPRET_NEXT : INTERPRET_PRIVILEGED;
-    case X86_FSGSBASE: case X86_SEGMENT: return INTERPRET_PRIVILEGED;
-    case X86_NEAR16: case X86_TSX: case X86_OTHER: return INTERPRET_UNSUPPORTED;
-    default: return INTERPRET_NEXT;
+    case X86_FSGSBASE:
+    case X86_SEGMENT:
+        return INTERPRET_PRIVILEGED;
+    case X86_NEAR16:
+    case X86_TSX:
+    case X86_OTHER:
+        return INTERPRET_UNSUPPORTED;
+    default:
+        return INTERPRET_NEXT;
     }
 }
 

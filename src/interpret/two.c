@@ -88,8 +88,8 @@ static bool scan(const struct step *t)
         return false;
     if (!known || !v.bits)
         return false;
-    unsigned at = reverse ? 63 - (unsigned)__builtin_clzll(v.bits)
-                          : (unsigned)__builtin_ctzll(v.bits);
+    unsigned at =
+        reverse ? 63 - (unsigned)__builtin_clzll(v.bits) : (unsigned)__builtin_ctzll(v.bits);
     register_write(t, t->insn->reg, value_known(at), size);
     /* ZF of tzcnt is of the result */
     flags_set(t, FLAG_STATUS, 0, t->insn->traits & X86_REP ? 0 : FLAG_ZF);
@@ -169,34 +169,49 @@ static bool is_nothing(const struct x86_insn *i)
            !i->writes;
 }
 
+static void multiply_into(const struct step *t)
+{
+    unsigned size = wide_size(t->insn), reg = t->insn->reg;
+    struct interpret_value b = rm_read(t, size);
+    register_write(t, reg, multiply(t, register_read(t, reg, size), b, size), size);
+}
+
+static enum interpret_end branch(struct step *t)
+{
+    int taken = condition(t->s, t->insn->opcode & 15);
+    if (taken > 0)
+        t->next += (uint64_t)(int64_t)x86_relative_as(t->insn, t->code);
+    return taken < 0 ? INTERPRET_BRANCH : INTERPRET_NEXT;
+}
+
+/* What always comes to its end, and is known in detail. */
+static bool simple_execute(const struct step *t)
+{
+    switch (t->insn->opcode) {
+    case 0x40 ... 0x4f: move_if(t); return true;
+    case 0x90 ... 0x9f: set_if(t); return true;
+    case 0xaf: multiply_into(t); return true;
+    case 0xb0 ... 0xb1: compare_exchange(t); return true;
+    case 0xb6 ... 0xb7: extend_zero(t); return true;
+    case 0xb8: population(t); return true;
+    case 0xbe ... 0xbf: extend_sign(t); return true;
+    case 0xc0 ... 0xc1: exchange_add(t); return true;
+    case 0xc8 ... 0xcf: swap_bytes(t); return true;
+    default: return false;
+    }
+}
+
 bool two_byte_execute(struct step *t, enum interpret_end *end)
 {
-    const struct x86_insn *i = t->insn;
-    int taken;
+    unsigned opcode = t->insn->opcode;
     *end = INTERPRET_NEXT;
-    switch (i->opcode) {
-    case 0x0d: case 0x18: case 0x1e: case 0x1f: return is_nothing(i);
-    case 0x40 ... 0x4f: move_if(t); return true;
-    case 0x80 ... 0x8f:
-        taken = condition(t->s, i->opcode & 15);
-        t->next += taken > 0 ? (uint64_t)(int64_t)x86_relative_as(i, t->code) : 0;
-        *end = taken < 0 ? INTERPRET_BRANCH : INTERPRET_NEXT;
+    if (simple_execute(t))
         return true;
-    case 0x90 ... 0x9f: set_if(t); return true;
-    case 0xa3: case 0xab: case 0xb3: case 0xba: case 0xbb: return bits_execute(t);
-    case 0xaf: {
-        unsigned size = wide_size(i);
-        struct interpret_value b = rm_read(t, size);
-        register_write(t, i->reg, multiply(t, register_read(t, i->reg, size), b, size), size);
-        return true;
-    }
-    case 0xb0: case 0xb1: compare_exchange(t); return true;
-    case 0xb6: case 0xb7: extend_zero(t); return true;
-    case 0xb8: population(t); return true;
-    case 0xbc: case 0xbd: return scan(t);
-    case 0xbe: case 0xbf: extend_sign(t); return true;
-    case 0xc0: case 0xc1: exchange_add(t); return true;
-    case 0xc8 ... 0xcf: swap_bytes(t); return true;
+    switch (opcode) {
+    case 0x0d: case 0x18: case 0x1e ... 0x1f: return is_nothing(t->insn);
+    case 0x80 ... 0x8f: *end = branch(t); return true;
+    case 0xa3: case 0xab: case 0xb3: case 0xba ... 0xbb: return bits_execute(t);
+    case 0xbc ... 0xbd: return scan(t);
     default: return false;
     }
 }

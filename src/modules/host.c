@@ -203,13 +203,19 @@ static uint64_t site_of(struct penumbra_host *host, uint64_t pc)
     return 0;
 }
 
+/* Whether the place is the same in all processes: in an image, or in the kernel. */
+static bool is_everywhere(uint64_t key)
+{
+    return key_image(key) || key_is_kernel(key);
+}
+
 static struct spool_hotlist *hotlist_find_slowly(struct penumbra_host *host, uint64_t pc,
                                                  uint32_t kind, uint64_t site)
 {
     struct host_process *p = host->current;
     uint64_t key = host_place(host, p, pc);
     uint64_t call = site ? host_place(host, p, site - 1) : 0;
-    bool somewhere = host->options.redact || (key_image(key) && (!site || key_image(call)));
+    bool somewhere = host->options.redact || (is_everywhere(key) && (!site || is_everywhere(call)));
     return host_table_find(host, key, call, kind, somewhere ? 0 : p->ref);
 }
 

@@ -57,6 +57,7 @@ struct host_process {
         struct spool_hotlist *list;
         uint32_t kind;
     } *emitted; /* so are hotlists; forgotten with the keys */
+    bool remembers; /* there are some */
 };
 
 /* Forgets what is no longer so. */

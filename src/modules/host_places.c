@@ -55,6 +55,9 @@ void host_places_refresh(struct penumbra_host *host, struct host_process *p)
     p->map_head = head;
     p->epoch = epoch;
     read_maps(host, p);
+    if (!p->remembers)
+        return; /* pages that nobody has touched stay so */
+    p->remembers = false;
     memset(p->keys, 0, HOST_KEYS * sizeof *p->keys);
     memset(p->emitted, 0, (sizeof *p->emitted) << HOST_EMITTED_BITS);
 }
@@ -78,9 +81,9 @@ uint64_t host_place(struct penumbra_host *host, struct host_process *p, uint64_t
     if (known->address != address || !address) {
         const struct host_map *m = find_map(p, address);
         known->address = address;
-        known->key = m                      ? key_make(m->image, address - m->bias)
-                     : host->options.redact ? 0
-                                            : key_make(0, address);
+        uint64_t plain = key_make(0, address);
+        bool hidden = host->options.redact && !key_is_kernel(plain);
+        known->key = m ? key_make(m->image, address - m->bias) : hidden ? 0 : plain;
     }
     return known->key;
 }

@@ -133,8 +133,9 @@ struct shown {
 };
 
 /* False: an instruction of it is not known. */
-static bool build(struct penumbra_host *host, const struct host_ring *from, const uint64_t *words,
-                  uint32_t count, struct shown *shown)
+static bool build(struct penumbra_host *host, const struct host_ring *from,
+                  struct host_process *process, const uint64_t *words, uint32_t count,
+                  struct shown *shown)
 {
     const struct tuple_sequence *head = (const void *)words;
     struct host_calls *calls = from->calls;
@@ -150,7 +151,7 @@ static bool build(struct penumbra_host *host, const struct host_ring *from, cons
             return false;
         const uint64_t address = insn->record.address;
         struct host_key *key =
-            &from->process->keys[(address * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+            &process->keys[(address * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
         *key = (struct host_key){.address = address, .key = insn->record.key};
         struct penumbra_tuple *t = &shown->tuples[i];
         *t = (struct penumbra_tuple){
@@ -171,11 +172,33 @@ static bool build(struct penumbra_host *host, const struct host_ring *from, cons
     return true;
 }
 
+static struct host_process *process_find(struct penumbra_host *host, spool_ref ref)
+{
+    for (uint32_t i = host->process_count; i > 0; i--)
+        if (host->processes[i - 1]->ref == ref)
+            return host->processes[i - 1];
+    return NULL;
+}
+
+/* Whose sequence it is; NULL: nobody's, or no memory. */
+static struct host_process *process_of(struct penumbra_host *host, const struct host_ring *from,
+                                       const struct tuple_sequence *head)
+{
+    if (!head->process)
+        return from->process;
+    struct host_process *p = process_find(host, head->process);
+    if (!p) {
+        find_processes(host);
+        p = process_find(host, head->process);
+    }
+    return p && open_process(p) ? p : NULL;
+}
+
 /* The module is at work on a sequence of the ring. */
 static void show_begin(struct penumbra_host *host, const struct host_ring *from,
-                       const struct tuple_sequence *head)
+                       struct host_process *process, const struct tuple_sequence *head)
 {
-    host->current = from->process;
+    host->current = process;
     host->ring = from->ring;
     host->window = head->window;
     host->at = 0;
@@ -195,7 +218,7 @@ static void show_warm(struct penumbra_host *host, struct host_ring *from, const 
     const struct tuple_sequence *head = (const void *)words;
     if (!host->warm)
         return;
-    show_begin(host, from, head);
+    show_begin(host, from, from->process, head);
     host->warm(host, from, head->tid, words + TUPLE_SEQUENCE_WORDS,
                head->words - TUPLE_SEQUENCE_WORDS);
     show_end(host);
@@ -210,20 +233,24 @@ static void show(struct penumbra_host *host, struct host_ring *from, const uint6
         show_warm(host, from, words);
         return;
     }
-    host_places_refresh(host, from->process);
-    if (!build(host, from, words, count, &shown)) {
+    struct host_process *process = process_of(host, from, head);
+    if (process) {
+        host_places_refresh(host, process);
+        process->remembers = true;
+    }
+    if (!process || !build(host, from, process, words, count, &shown)) {
         host->values->refused++;
         return;
     }
     struct penumbra_sequence sequence = {
-        .process = from->process->record->pid,
+        .process = process->record->pid,
         .thread = head->tid,
         .cpu = head->cpu,
         .count = count,
         .tuples = shown.tuples,
     };
     host->sequence = &sequence;
-    show_begin(host, from, head);
+    show_begin(host, from, process, head);
     host->module->sequence(host, &sequence);
     show_end(host);
     host->values->tuples += count;

@@ -44,7 +44,9 @@ struct profile;
       "the file; at: its line, number: of several there; the name is the caller's")                \
     X(ENTITY_CALLEE, "callee", "[callee]", "empty")                                                \
     X(ENTITY_VALUE, "value", "[value]",                                                            \
-      "the file; at: its line, number: of several there; the name is FUNCTION: NAME or FUNCTION")
+      "the file; at: its line, number: of several there; the name is FUNCTION: NAME or FUNCTION")  \
+    X(ENTITY_INSTRUCTION, "kernel instruction", "[kernel]",                                        \
+      "the instruction as text; at: its distance from the begin of the function")
 
 #define ENTITY_ENUMERATOR(id, name, place, what) id,
 enum entity_kind { ENTITY_KINDS(ENTITY_ENUMERATOR) ENTITY_KIND_COUNT };

@@ -79,7 +79,9 @@ void value_place(struct value_reader *r, uint32_t image, uint64_t offset, char *
     struct code_function f;
     struct code *code = value_code(r, image);
     const struct profile_entity *entity = value_entity(r, image, offset);
-    if (entity)
+    if (entity && entity->kind == ENTITY_INSTRUCTION)
+        snprintf(out, size, "%.200s+0x%" PRIx64, entity->name, entity->at);
+    else if (entity)
         snprintf(out, size, "%s", entity->name);
     else if (code && code_function(code, offset, &f) && f.name[0])
         snprintf(out, size, offset == f.start ? "%.200s" : "%.200s+0x%" PRIx64, f.name,
@@ -108,6 +110,11 @@ void value_assembly(struct value_reader *r, uint32_t image, uint64_t offset, cha
     size_t available = 0;
     char text[X86_TEXT_SIZE] = "";
     struct code *code = value_code(r, image);
+    const struct profile_entity *entity = value_entity(r, image, offset);
+    if (entity && entity->kind == ENTITY_INSTRUCTION) {
+        snprintf(out, size, "%s", entity->scope);
+        return;
+    }
     const uint8_t *bytes = code ? code_bytes(code, offset, &available) : NULL;
     if (bytes)
         x86_format(bytes, available < 15 ? available : 15, offset, NULL, NULL, text, sizeof text);
@@ -121,6 +128,8 @@ void value_line(struct value_reader *r, uint32_t image, uint64_t offset, char *o
     struct code *code = value_code(r, image);
     const struct profile_entity *entity = value_entity(r, image, offset);
     out[0] = 0;
+    if (entity && entity->kind == ENTITY_INSTRUCTION)
+        return;
     if (entity) {
         const char *after = strrchr(entity->scope, '/');
         snprintf(out, size, "%.200s:%" PRIu64, after ? after + 1 : entity->scope, entity->at);

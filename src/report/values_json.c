@@ -11,12 +11,15 @@ void value_json_place(struct json *j, struct value_reader *r, uint32_t image, ui
     bool known = image < r->view->profile->image_count;
     value_function(r, image, offset, function, sizeof function);
     value_assembly(r, image, offset, assembly, sizeof assembly);
-    json_key_string(j, "image", known ? symbols_image_name(r->view->symbols, image) : "");
-    json_key_address(j, "offset", offset);
+    const struct profile_entity *entity = value_entity(r, image, offset);
+    bool kernel = entity && entity->kind == ENTITY_INSTRUCTION;
+    json_key_string(j, "image", known    ? symbols_image_name(r->view->symbols, image)
+                                : kernel ? entity_kind_place(entity->kind)
+                                         : "");
+    json_key_address(j, "offset", kernel ? entity->at : offset);
     json_key_string(j, "function", function);
     json_key_string(j, "asm", assembly);
-    const struct profile_entity *entity = value_entity(r, image, offset);
-    if (!entity)
+    if (!entity || kernel)
         return;
     json_key_string(j, "name", value_entity_name(entity));
     json_key_string(j, "file", entity->scope);

@@ -62,6 +62,12 @@ static inline uint64_t key_offset(uint64_t key)
     return key & KEY_OFFSET_MASK;
 }
 
+/* An address of the kernel: in no image, and the same in all processes. */
+static inline bool key_is_kernel(uint64_t key)
+{
+    return !key_image(key) && key >> (KEY_OFFSET_BITS - 1) & 1;
+}
+
 static inline bool key_guessed(uint64_t key)
 {
     return key >> 63;

@@ -167,7 +167,7 @@ struct tuple_sequence {
     uint32_t every;     /* it stands for so many triggers */
     uint32_t skipped;   /* instructions between the interrupted one and the first */
     uint32_t window;    /* of a sampled simulation: its number, from 1; else 0 */
-    uint32_t reserved;
+    uint32_t process;   /* spool_ref of whose it is; 0: of the process that has the ring */
 };
 _Static_assert(sizeof(struct tuple_sequence) == 56, "whole words");
 enum {

@@ -1,6 +1,6 @@
 #include "tools/values_plan.h"
 
-#include "tools/classify.h"
+#include "tools/class.h"
 #include "tools/wide.h"
 
 /* Where what a memory operand holds can be had without reading memory again: some memory is not to

@@ -61,7 +61,8 @@ static void begin(struct interpret_state *s, const struct state *from, struct di
         if (from->gpr[i] - (around - 1024) < DATA)
             around = from->gpr[i];
     memory_know(s, machine_data(from->rip & ~(uint64_t)(SLOTS * SLOT - 1)), data, around, d);
-    memory_know(s, machine_stack(from->rip & ~(uint64_t)(SLOTS * SLOT - 1)), stack, from->gpr[4], d);
+    memory_know(s, machine_stack(from->rip & ~(uint64_t)(SLOTS * SLOT - 1)), stack, from->gpr[4],
+                d);
 }
 
 /* ---- running ---- */
@@ -130,9 +131,9 @@ static bool memory_differs(const struct interpret_state *s, const struct outcome
         if (!c->address || (in_data >= DATA && in_stack >= STACK))
             continue;
         memcpy(&truth, native->memory + (in_data < DATA ? in_data : DATA + in_stack), 8);
-        if (differ("memory", (unsigned)in_data, &(struct interpret_value){.bits = c->bits,
-                                                                       .known = c->known},
-                   truth, UINT64_MAX, true))
+        if (differ("memory", (unsigned)in_data,
+                   &(struct interpret_value){.bits = c->bits, .known = c->known}, truth, UINT64_MAX,
+                   true))
             return true;
     }
     return false;
@@ -243,8 +244,8 @@ static void pieces(bool integers, uint64_t seed, uint64_t count)
     struct dice d = {seed};
     struct piece p;
     while (count)
-        if ((integers ? piece_of_integers : piece_of_forms)(
-                &p, roll(&d), slot_address(batch.place, batch.count))) {
+        if ((integers ? piece_of_integers
+                      : piece_of_forms)(&p, roll(&d), slot_address(batch.place, batch.count))) {
             add(&p);
             count--;
         }
@@ -261,7 +262,8 @@ int main(int argc, char **argv)
     if (argc == 2 && !strcmp(argv[1], "forms"))
         forms();
     else if (argc == 4)
-        pieces(!strcmp(argv[1], "integers"), strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10));
+        pieces(!strcmp(argv[1], "integers"), strtoull(argv[2], NULL, 10),
+               strtoull(argv[3], NULL, 10));
     else
         return 2;
     for (unsigned part = 0; part < 2; part++)

@@ -78,6 +78,7 @@ bool machine_open(struct machine **to, const struct machine_options *o, uint64_t
     m->processes.services = o->lasting ? &m->services : NULL;
     pthread_mutex_init(&m->walking, NULL);
     m->processes.selection.user = -1;
+    m->values_wanted = o->values;
     m->whole = !o->external && !o->cgroup && !o->user;
     return (!o->user || user_find(o->user, &m->processes.selection.user, e)) &&
            (!o->cgroup || cgroup_open(o->cgroup, &m->cgroup, e)) &&
@@ -160,6 +161,7 @@ static void record_take(struct machine *m, const struct machine_queued *queued)
     switch (r.kind) {
     case MACHINE_SAMPLE: machine_sampler_take(m->sampler, &r); break;
     case MACHINE_WALK: walk_take(m, &r); break;
+    case MACHINE_CAPTURE: machine_values_take(m->values, &r); break;
     case MACHINE_LOST: note_lost(m, r.lost); break;
     case MACHINE_THROTTLE: m->throttled++; break;
     default: machine_processes_note(&m->processes, &r); break;
@@ -200,7 +202,11 @@ bool machine_begin(struct machine *m, const struct record_spool *spool, struct r
     m->start_ns = monotonic_ns();
     m->begun_ns = busy_read();
     m->processes.selection.pid = pid;
+    if (m->values_wanted &&
+        !machine_values_open(&m->values, &m->processes, &m->rings, m->period_ns, m->cgroup, e))
+        return false;
     machine_rings_start(&m->rings);
+    machine_values_run(m->values, true);
     machine_processes_scan(&m->processes);
     return true;
 }
@@ -294,6 +300,7 @@ static void put_notes(const struct machine *m, struct buf *notes)
              "left out: of threads at their very end, which have no number any more");
     put_walked(m, notes);
     put_some(notes, m->rings.broken, "record", "records", "of the kernel's made no sense");
+    machine_values_notes(m->values, notes);
     buf_printf(notes,
                "the collector used %.3f s of CPU time to walk stacks, %.2f%% of the machine's time "
                "(interrupts, and the kernel's copies of stacks, not included)\n",
@@ -315,6 +322,7 @@ void machine_stop(struct machine *m, struct buf *notes)
     if (!m || !m->reads)
         return;
     uint64_t busy = busy_read();
+    machine_values_run(m->values, false);
     machine_rings_stop(&m->rings);
     threads_end(m);
     uint64_t lost = machine_rings_lost(&m->rings);
@@ -331,6 +339,7 @@ void machine_free(struct machine *m)
     threads_end(m);
     machine_rings_close(&m->rings);
     machine_bpf_close(m->bpf);
+    machine_values_free(m->values);
     machine_processes_free(&m->processes);
     machine_images_free(&m->images);
     machine_sampler_free(m->sampler);

@@ -26,6 +26,7 @@ struct machine_options {
     bool external;      /* --external: of -p PID, or of the program */
     const char *cgroup; /* NULL: not given */
     const char *user;   /* NULL: not given */
+    bool values;        /* a module sees what the interpreter makes of moments (machine_values.h) */
     /* for as long as the machine runs: little memory, and a process has its service
      * (machine_service.h) instead of its arguments */
     bool lasting;

@@ -12,6 +12,7 @@
 #include "collector/machine/machine_rings.h"
 #include "collector/machine/machine_sample.h"
 #include "collector/machine/machine_service.h"
+#include "collector/machine/machine_values.h"
 
 struct machine {
     struct machine_rings rings;
@@ -21,6 +22,8 @@ struct machine {
     struct machine_processes processes;
     struct machine_services services;
     struct machine_sampler *sampler;
+    bool values_wanted;
+    struct machine_values *values; /* NULL: none */
     uint64_t period_ns;
     int cgroup;         /* descriptor; -1 */
     bool whole;         /* all processes are recorded */

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/buf.h"
+#include "collector/machine/machine_places.h"
 #include "profile/entity_batch.h"
 #include "profile/merge.h"
 
@@ -98,6 +99,14 @@ static char *symbol_module(const struct machine_symbols *s, const struct symbol 
     return name + strlen(name) + 1;
 }
 
+uint64_t machine_symbols_address(const struct machine_symbols *s, const char *name)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (!strcmp(symbol_name(s, &s->list[i]), name))
+            return s->list[i].address;
+    return 0;
+}
+
 /* The last that begins at or before the address; NULL. */
 static const struct symbol *symbol_at(const struct machine_symbols *s, uint64_t address)
 {
@@ -139,17 +148,26 @@ static bool nodes_name(struct entity_batch *made, const struct machine_symbols *
     return true;
 }
 
+const char *machine_symbols_function(const struct machine_symbols *s, uint64_t address,
+                                     const char **module, uint64_t *start)
+{
+    const struct symbol *found = symbol_at(s, address);
+    *module = found ? symbol_module(s, found) : nothing;
+    *start = found ? found->address : 0;
+    return found ? symbol_name(s, found) : nothing;
+}
+
 static bool has_kernel(const struct profile *p)
 {
     for (uint32_t i = 0; i < p->thread_count; i++)
         for (uint32_t n = 0; n < p->threads[i].node_count; n++)
             if (is_kernel(&p->threads[i].nodes[n]))
                 return true;
-    return false;
+    return machine_values_are_kernel(p);
 }
 
-bool machine_kernel_name_by(struct profile *p, const struct machine_symbols *symbols,
-                            bool *hidden)
+bool machine_kernel_name_by(struct profile *p, const struct spool *spool,
+                            const struct machine_symbols *symbols, bool *hidden)
 {
     struct entity_batch made = {0};
     bool ok = true, any = false;
@@ -159,13 +177,14 @@ bool machine_kernel_name_by(struct profile *p, const struct machine_symbols *sym
              (!named || profile_thread_settle(p, &p->threads[i]));
         any |= named;
     }
-    ok = ok && entity_batch_merge(&made, p);
+    ok = ok && machine_values_name(&made, p, spool, symbols) && entity_batch_merge(&made, p);
     *hidden = any && !symbols->count;
     entity_batch_free(&made);
     return ok;
 }
 
-bool machine_kernel_name(struct profile *p, bool same_boot, bool *hidden)
+bool machine_kernel_name(struct profile *p, const struct spool *spool, bool same_boot,
+                         bool *hidden)
 {
     static const struct machine_symbols none;
     *hidden = false;
@@ -173,7 +192,7 @@ bool machine_kernel_name(struct profile *p, bool same_boot, bool *hidden)
         return true;
     struct machine_symbols *symbols = same_boot ? machine_symbols_read() : NULL;
     bool ok = (symbols || !same_boot) &&
-              machine_kernel_name_by(p, symbols ? symbols : &none, hidden);
+              machine_kernel_name_by(p, spool, symbols ? symbols : &none, hidden);
     machine_symbols_free(symbols);
     return ok;
 }

@@ -20,15 +20,22 @@ static inline bool machine_kernel_is(uint64_t address)
 
 /* same_boot: the kernel that runs is the one that was recorded. *hidden: there were such frames,
  * and /proc/kallsyms has no addresses for us. False without memory: the profile is fit for
- * profile_free only. */
-bool machine_kernel_name(struct profile *p, bool same_boot, bool *hidden);
+ * profile_free only. spool: whose records say which instructions values are of; NULL: none are. */
+struct spool;
+bool machine_kernel_name(struct profile *p, const struct spool *spool, bool same_boot,
+                         bool *hidden);
 
 /* The same by names that were read before, as those of /proc may be hidden by now. NULL without
  * memory. */
 struct machine_symbols;
 struct machine_symbols *machine_symbols_read(void);
+/* The address of a function; 0: there is none of that name. */
+uint64_t machine_symbols_address(const struct machine_symbols *symbols, const char *name);
 void machine_symbols_free(struct machine_symbols *s);
-bool machine_kernel_name_by(struct profile *p, const struct machine_symbols *symbols,
-                            bool *hidden);
+bool machine_kernel_name_by(struct profile *p, const struct spool *spool,
+                            const struct machine_symbols *symbols, bool *hidden);
+/* The function that an address is in, and its module, or ""; "" in none. */
+const char *machine_symbols_function(const struct machine_symbols *symbols, uint64_t address,
+                                     const char **module, uint64_t *start);
 
 #endif

@@ -88,6 +88,22 @@ static void read_walk(struct reader *r, struct machine_record *out)
     r->ok = r->ok && w.reason < WALK_REASONS;
 }
 
+/* The same, of the program that captures. */
+static void read_capture(struct reader *r, struct machine_record *out)
+{
+    struct capture_record c;
+    size_t head = offsetof(struct capture_record, word);
+    const void *at = take(r, head);
+    out->kind = MACHINE_CAPTURE;
+    out->capture = at;
+    if (!at)
+        return;
+    memcpy(&c, at, head);
+    r->ok = c.words <= CAPTURE_STEPS && c.code <= CAPTURE_CODE && c.stack <= CAPTURE_STACK;
+    out->capture_size = head + c.words * sizeof(struct capture_word);
+    take(r, c.words * sizeof(struct capture_word));
+}
+
 static void read_sample(struct reader *r, struct machine_record *out)
 {
     out->pid = take_i32(r);
@@ -97,6 +113,11 @@ static void read_sample(struct reader *r, struct machine_record *out)
     if (out->kernel_count >> 32 == WALK_MAGIC) {
         r->at -= sizeof(uint32_t);
         read_walk(r, out);
+        return;
+    }
+    if (out->kernel_count >> 32 == CAPTURE_MAGIC) {
+        r->at -= sizeof(uint32_t);
+        read_capture(r, out);
         return;
     }
     if (out->kernel_count > (uint64_t)(r->end - r->at) / sizeof(uint64_t))

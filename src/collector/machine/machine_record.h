@@ -3,13 +3,14 @@
  *     header  | type u32 | misc u16 | size u16 |
  *     SAMPLE  | pid, tid | time | n, n addresses | abi, registers | size, stack, bytes copied |
  *       or    | pid, tid | time | size u32, struct walk_record (bpf/layout.h) |
+ *       or    | pid, tid | time | size u32, struct capture_record (bpf/capture_layout.h) |
  *     MMAP2   | pid, tid | address, length, offset | device, inode, ... | path   | pid, tid, time |
  *     COMM    | pid, tid | name                                                  | pid, tid, time |
  *     FORK, EXIT  | pid, parent, tid, parent's tid | time                        | pid, tid, time |
  *     LOST    | id | records                                                     | pid, tid, time |
  *
- * Both kinds of samples differ in the upper half of what follows the time: of n it is 0, and a
- * walk_record begins with WALK_MAGIC.
+ * These kinds of samples differ in the upper half of what follows the time: of n it is 0, and a
+ * walk_record begins with WALK_MAGIC, a capture_record with CAPTURE_MAGIC.
  *
  * (linux/perf_event.h, "enum perf_event_type". Which fields there are follows from the attributes
  * that machine_rings.c asks for.)
@@ -24,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/machine/bpf/capture_layout.h"
 #include "collector/machine/bpf/layout.h"
 #include "unwind/unwind.h"
 
@@ -41,6 +43,7 @@
 enum machine_record_kind {
     MACHINE_OTHER, /* of no interest */
     MACHINE_SAMPLE,
+    MACHINE_CAPTURE, /* what an interpreter goes on from (bpf/capture_layout.h) */
     MACHINE_WALK, /* a sample whose stack the kernel has walked, or why it has not */
     MACHINE_MAP, /* to be executed */
     MACHINE_COMM,
@@ -74,6 +77,9 @@ struct machine_record {
     uint32_t walk_ns;
     const uint64_t *user;
     uint32_t user_count;
+    /* CAPTURE: a struct capture_record with as many words as it says; not aligned. */
+    const void *capture;
+    size_t capture_size;
 };
 
 enum { MACHINE_RECORD_MOST = 1 << 16 }; /* bytes */

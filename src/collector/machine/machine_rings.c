@@ -175,9 +175,21 @@ bool machine_rings_open(struct machine_rings *r, uint64_t period_ns, size_t ring
     return true;
 }
 
+int machine_rings_clock(const struct machine_rings *r, unsigned i, uint64_t period_ns, int cgroup)
+{
+    struct perf_event_attr a = attributes();
+    a.config = PERF_COUNT_SW_CPU_CLOCK;
+    a.sample_period = period_ns;
+    a.exclude_idle = 1;
+    a.exclude_hv = 1;
+    return event_open(&a, cgroup, r->list[i].cpu, cgroup >= 0 ? PERF_FLAG_PID_CGROUP : 0);
+}
+
 int machine_rings_output(struct machine_rings *r, unsigned i)
 {
     struct machine_ring *ring = &r->list[i];
+    if (ring->output >= 0)
+        return ring->output;
     struct perf_event_attr a = attributes();
     a.config = PERF_COUNT_SW_BPF_OUTPUT;
     a.sample_type = MACHINE_WALK_TYPE;

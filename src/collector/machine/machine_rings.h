@@ -63,6 +63,9 @@ bool machine_rings_open(struct machine_rings *r, uint64_t period_ns, size_t ring
 /* An event that a BPF program can write to, into the ring of CPU i of the list. -1 (errno): there
  * can be none. */
 int machine_rings_output(struct machine_rings *r, unsigned i);
+/* A clock of CPU i of the list for a BPF program, not running yet: nothing is written to a ring. -1
+ * (errno): there can be none. The caller closes it. */
+int machine_rings_clock(const struct machine_rings *r, unsigned i, uint64_t period_ns, int cgroup);
 /* From the next sample on. */
 void machine_rings_pace(const struct machine_rings *r, uint64_t period_ns);
 void machine_rings_start(const struct machine_rings *r);

@@ -137,7 +137,7 @@ static struct profile *profile_make(struct watch *w, struct record_spool *old, s
     uint64_t damage;
     spool_header(&old->spool)->state = SPOOL_STOPPED;
     struct profile *p = profile_from_spool(&old->spool, &damage, e);
-    bool ok = p && (machine_kernel_name_by(p, w->kernel, &hidden) ||
+    bool ok = p && (machine_kernel_name_by(p, NULL, w->kernel, &hidden) ||
                     err_set(e, ERR_INTERNAL, "out of memory"));
     ok = ok && describe_jit(p, &w->files, e) && services_put(w, p, e);
     if (ok)

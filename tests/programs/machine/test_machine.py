@@ -15,6 +15,8 @@ import time
 sys.path.insert(0, os.environ["HARNESS"])
 from harness import PENUMBRA, expect, main, nodes, run, target  # noqa: E402
 
+import kernel_truth  # noqa: E402
+
 SKIPPED, REFUSED = 77, 119
 NOBODY = 65534
 SWARM = 500
@@ -38,7 +40,7 @@ class Machine:
                               env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as collector:
             if beside:
                 beside(collector)
-            self.stderr = collector.communicate(timeout=600)[1].decode()
+            self.stdout, self.stderr = (text.decode() for text in collector.communicate(timeout=600))
         if collector.returncode == REFUSED != status:
             skip(self.stderr.strip())
         expect(collector.returncode == status, f"status {collector.returncode}: {self.stderr}")
@@ -350,4 +352,41 @@ def refused():
             expect(not os.listdir(folder), f"left behind: {os.listdir(folder)}")
 
 
-main({test.__name__: test for test in (split, foreign, set_user, unshared, walked, not_walked, swarm, whole, process, group, lost, killed, refused, outside)})
+def values_of(options=()):
+    with tempfile.TemporaryDirectory() as folder:
+        command = [target("machine-sizes"), "2.5", os.path.join(folder, "file")]
+        machine = Machine(["--external", "--tool", "values", "-F", "2999", *options], command)
+    notes = "\n".join(machine.report["notes"])
+    if "has its memory is not known" in notes or "CPU's variables is not known" in notes:
+        skip(notes)
+    return machine
+
+
+def values():
+    """What the kernel's instructions see of system calls whose arguments are known, and the program's own."""
+    machine = values_of()
+    did = json.loads(machine.stdout)
+    right, wrong, places = kernel_truth.judge(machine.report, did, 4)
+    expect(not wrong, f"wrong: {wrong}")
+    expect(len(places) >= 6 and right >= 12, f"{right} hotlists of {places}: {machine.report['notes']}")
+    calls = [h for h in machine.report["instructions"] if h["kind"] == "system call"]
+    numbers = {int(v["value"], 16) for h in calls for v in h["values"]}
+    expect({0, 1, 8, 44, 45} <= numbers, f"system calls of the program: {numbers}")
+    taken = [h for h in machine.report["instructions"] if h["image"] == "[kernel]" and h["kind"] == "branch"]
+    expect(len(taken) > 100, f"{len(taken)} branches in the kernel")
+    notes = machine.report["notes"]
+    expect(any(n.startswith("values of the kernel: ") for n in notes), notes)
+
+
+def values_redacted():
+    """Nothing of what was seen is in the profile."""
+    machine = values_of(["--redact"])
+    did = json.loads(machine.stdout)
+    kept = [v for h in machine.report["instructions"] if h["image"] == "[kernel]" for v in h["values"]]
+    expect(kept, machine.report["notes"])
+    for v in kept:
+        expect(int(v["value"], 16) not in (did["often"], did["seldom"], did["out"]), f"{v}")
+
+
+main({test.__name__: test for test in (split, foreign, set_user, unshared, walked, not_walked, swarm, whole, process, group, lost, killed, refused,
+                                       outside, values, values_redacted)})

@@ -139,6 +139,46 @@ static void walk(struct bytes *b, uint32_t reason, uint16_t user)
     put(b, &w, size);
 }
 
+static void capture(struct bytes *b, const struct capture_record *c)
+{
+    uint32_t words = c->words <= CAPTURE_STEPS ? c->words : CAPTURE_STEPS;
+    uint32_t size =
+        (uint32_t)(offsetof(struct capture_record, word) + words * sizeof(struct capture_word));
+    begin(b, PERF_RECORD_SAMPLE, 0);
+    put_u64(b, UINT64_C(6) << 32 | 5);
+    put_u64(b, 7);
+    put(b, &size, sizeof size);
+    put(b, c, size);
+}
+
+/* What an interpreter goes on from: as it was written, and refused where a count cannot be true. */
+static void test_capture(void **state)
+{
+    static struct bytes b;
+    static struct capture_record c;
+    struct machine_record r;
+    (void)state;
+    c = (struct capture_record){.magic = CAPTURE_MAGIC, .code = CAPTURE_CODE, .ip = 99, .words = 3};
+    capture(&b, &c);
+    assert_true(machine_record_read(b.data, b.size, &r));
+    assert_int_equal(r.kind, MACHINE_CAPTURE);
+    assert_true(r.pid == 5 && r.tid == 6 && r.time == 7);
+    assert_int_equal(r.capture_size, offsetof(struct capture_record, word) + 3 * 16);
+    assert_memory_equal(r.capture, &c, r.capture_size);
+    for (size_t size = 0; size < b.size; size++)
+        if (size >= sizeof(struct perf_event_header) + 16 + 8)
+            assert_false(machine_record_read(b.data, size, &r));
+    for (unsigned i = 0; i < 3; i++) {
+        struct capture_record bad = c;
+        bad.words = i == 0 ? CAPTURE_STEPS + 1 : 3;
+        bad.code = i == 1 ? CAPTURE_CODE + 1 : 0;
+        bad.stack = i == 2 ? CAPTURE_STACK + 1 : 0;
+        capture(&b, &bad);
+        assert_false(machine_record_read(b.data, b.size, &r));
+    }
+}
+
+
 /* What the BPF program writes; cut anywhere, it is refused. */
 static void test_walk(void **state)
 {
@@ -273,6 +313,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_pack), cmocka_unit_test(test_cut),
                                        cmocka_unit_test(test_side), cmocka_unit_test(test_maps),
-                                       cmocka_unit_test(test_walk), cmocka_unit_test(test_tables)};
+                                       cmocka_unit_test(test_walk),
+        cmocka_unit_test(test_capture), cmocka_unit_test(test_tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

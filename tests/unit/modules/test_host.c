@@ -177,6 +177,46 @@ static void sequences(void **state)
     assert_int_equal(chunk->count, 3);
 }
 
+static spool_ref other_process(struct fixture *f, int32_t pid)
+{
+    struct spool_process *p = add(f, sizeof *p);
+    p->pid = pid;
+    spool_push_as(&f->spool, &spool_header(&f->spool)->processes, p);
+    return spool_ref_of(&f->spool, p);
+}
+
+/* One ring for several processes: a sequence is whose it says. What is in the kernel is in one
+ * hotlist, and what is in no image in one for each process. */
+static void others(void **state)
+{
+    struct fixture *f = *state;
+    const uint32_t ids[] = {record(f, "\x48\x89\xd8"), record(f, "\x48\x89\xd8")};
+    struct tuple_insn *kernel = tuples_insn_at(&f->spool, f->tuples, ids[1]);
+    const spool_ref processes[] = {0, other_process(f, 80), other_process(f, 81)};
+    kernel->address = UINT64_C(0xffffffff81000000);
+    kernel->key = key_make(0, kernel->address);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_true(put(f, ids, 2, THREE_WORDS, VALUE));
+        struct tuple_sequence *s =
+            (void *)tuples_word_as(&f->spool, f->ring, f->ring->cursor.begin);
+        s->process = processes[i];
+    }
+    drain(f);
+    assert_int_equal(seen_count, 6);
+    for (uint32_t i = 0; i < 6; i++)
+        assert_int_equal(seen[i].process, i < 2 ? 77 : i < 4 ? 80 : 81);
+    const struct spool_values *v = host_values(f->host);
+    const struct spool_hotlists *chunk = spool_at(&f->spool, v->chunks, sizeof *chunk);
+    assert_int_equal(chunk->count, 4);
+    /* of nobody: there is no such process */
+    assert_true(put(f, ids, 2, THREE_WORDS, VALUE));
+    struct tuple_sequence *s = (void *)tuples_word_as(&f->spool, f->ring, f->ring->cursor.begin);
+    s->process = processes[1] + 1;
+    drain(f);
+    assert_int_equal(seen_count, 6);
+    assert_int_equal(v->refused, 1);
+}
+
 /* Many times around the ring: nothing is lost, and where there is no room it is said before
  * anything is written. */
 static void around(void **state)
@@ -257,6 +297,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sequences, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(others, set_up, tear_down),
         cmocka_unit_test_setup_teardown(around, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bell, set_up, tear_down),
         cmocka_unit_test_setup_teardown(damaged, set_up, tear_down),

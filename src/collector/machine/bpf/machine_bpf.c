@@ -8,10 +8,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <walk.skel.h> /* bpftool's, of walk.bpf.c */
 
+#include "collector/machine/bpf/bpf_object.h"
 #include "collector/machine/bpf/bpf_tables.h"
 
 /* Bytes of tables. */
@@ -26,35 +25,12 @@ struct machine_bpf {
     uint64_t too_many_maps;
 };
 
-/* What goes wrong is said by whoever asks; libbpf would write pages of it. */
-static int say_nothing(enum libbpf_print_level level, const char *format, va_list list)
-{
-    (void)level, (void)format, (void)list;
-    return 0;
-}
-
-/* The program knows processes by the numbers of the first PID namespace. */
-static bool is_first_namespace(void)
-{
-    enum { PROC_PID_INIT_INO = 0xeffffffc };
-    struct stat st;
-    return !stat("/proc/self/ns/pid", &st) && st.st_ino == (ino_t)(unsigned)PROC_PID_INIT_INO;
-}
-
 /* ---- maps of memory ---- */
 
 static void *map_memory(struct machine_bpf *b, unsigned number, const char *name)
 {
-    const struct bpf_map *map = bpf_object__find_map_by_name(b->object, name);
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t value = map ? (bpf_map__value_size(map) + 7) & ~(size_t)7 : 0;
-    size_t size = (value * bpf_map__max_entries(map) + page - 1) / page * page;
-    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-    if (at == MAP_FAILED)
-        return NULL;
-    b->mapped[number] = at;
-    b->mapped_size[number] = size;
-    return at;
+    b->mapped[number] = bpf_object_memory(b->object, name, &b->mapped_size[number]);
+    return b->mapped[number];
 }
 
 static bool tables_map(struct machine_bpf *b, uint32_t words)
@@ -85,13 +61,8 @@ static bool object_load(struct machine_bpf *b, uint32_t words)
 static bool load(struct machine_bpf *b, bool lasting, struct err *e)
 {
     uint32_t words = (uint32_t)(lasting ? LASTING_POOL : POOL) / (uint32_t)sizeof(uint64_t);
-    if (access("/sys/kernel/btf/vmlinux", R_OK))
-        return err_set_errno(e, ERR_NO_TRIGGER, errno,
-                             "the kernel does not describe its structures "
-                             "(/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF)");
-    if (!is_first_namespace())
-        return err_set(e, ERR_NO_TRIGGER, "Penumbra runs in a PID namespace of its own");
-    libbpf_set_print(say_nothing);
+    if (!bpf_object_can(e))
+        return false;
     if (!object_load(b, words) || !tables_map(b, words))
         return err_set_errno(e, ERR_NO_TRIGGER, errno,
                              "the kernel refuses a BPF program (that takes root, or CAP_BPF and "

@@ -1,0 +1,62 @@
+/* Interpreted instructions as tuples for a module (sigsafe/tuples.h): one ring and one list of
+ * records for all processes; a sequence says whose it is.
+ *
+ *     instruction, which of its values are known ──> record: one for each such set of values
+ *     its values                                 ──> tuple, in the sequence of the moment
+ *
+ * Context: the machine's thread is the producer.
+ * Ownership: machine_tuples_free releases what is not in the spool. */
+#ifndef PENUMBRA_COLLECTOR_MACHINE_TUPLES_H
+#define PENUMBRA_COLLECTOR_MACHINE_TUPLES_H
+
+#include "interpret/interpret.h"
+#include "sigsafe/tuples.h"
+
+enum { MACHINE_VARIANTS = 8 };
+
+/* An instruction that was met. */
+struct machine_plan {
+    struct tuple_insn full; /* with all values that it can have; its length */
+    struct x86_insn insn;
+    struct x86_memory memory[X86_MEMORY_MAX]; /* as full.memory */
+    struct {
+        uint32_t id;
+        uint16_t known; /* values, by bit; 0: there is no such record yet, but for the first */
+    } variant[MACHINE_VARIANTS];
+    unsigned variants;
+};
+
+struct machine_tuples {
+    const struct spool *spool;
+    const struct tuple_capture *wanted;
+    struct spool_tuples *tuples;
+    struct tuple_ring *ring;     /* NULL: there is none yet */
+    struct machine_plan **plans; /* by hash */
+    uint32_t slots, count;
+    /* The tuple that waits for its instruction's end. */
+    struct machine_plan *plan;
+    uint64_t value[TUPLE_VALUES_MAX];
+    uint64_t address[TUPLE_MEMORIES];
+    uint16_t known, addressed;
+    bool called;       /* the instruction before was a call */
+    uint64_t observed; /* values */
+};
+
+void machine_tuples_free(struct machine_tuples *t);
+/* The plan of an instruction of which so many bytes are there; NULL: it is none, is cut off (*end),
+ * or there is no room. */
+struct machine_plan *machine_plan_of(struct machine_tuples *t, uint64_t key, uint64_t address,
+                                     const uint8_t *code, unsigned available,
+                                     enum interpret_end *end);
+
+/* A sequence of at most `length` tuples, of this process, whose record is `process`. False: it is
+ * dropped, and counted. */
+bool machine_sequence_begin(struct machine_tuples *t, struct spool_process *process, int32_t tid,
+                            uint32_t length);
+/* Before the instruction, and after it; `over`: the instruction came to its end. */
+void machine_tuple_begin(struct machine_tuples *t, struct machine_plan *p,
+                         const struct interpret_state *s);
+void machine_tuple_end(struct machine_tuples *t, const struct interpret_state *s, bool over);
+void machine_sequence_end(struct machine_tuples *t);
+
+#endif
