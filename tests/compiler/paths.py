@@ -8,7 +8,8 @@ RUNTIME is penumbra-inst.o, CC the compiler that PLUGIN is for, FOLDER where pro
   known      paths of programs/paths.c at interval 1, by arithmetic; at interval 7 within their errors
   engine     the same program runs once more under the engine, which counts executions of the code that is not copied:
              each block as often as all paths through it, and each jump between blocks of a path as often as paths take it
-  estimates  at interval 20, in some runs: the intervals that report gives cover the exact shares
+  estimates  at interval 20, in some runs: executions are about the exact ones, and the intervals that report gives cover
+             the exact shares
   shown      compare, merge, annotate, the page and exports take them; programs that have none have no table of them
 """
 
@@ -182,23 +183,27 @@ def engine(tools):
 def estimates(tools):
     tools.build("paths", "-O1")
     many = 4000
-    exact = shares(tools, "--carrier compiled --interval 1", many)
+    exact, times = shares(tools, "--carrier compiled --interval 1", many)
     expect(all(low == share == high for share, low, high in exact.values()), exact)
-    covered = total = 0
-    for seed in range(1, 13):
-        found = shares(tools, f"--carrier compiled --interval 20 --seed {seed}", many)
+    covered = total = estimated = 0
+    runs = 12
+    for seed in range(1, runs + 1):
+        found, about = shares(tools, f"--carrier compiled --interval 20 --seed {seed}", many)
+        estimated += about
         for blocks, (share, low, high) in found.items():
             if blocks in exact and exact[blocks][0] > 0.5:
                 expect(low <= share <= high, (blocks, share, low, high))
                 covered += low <= exact[blocks][0] <= high
                 total += 1
     # Of some 200 that are not independent 95% are to be covered.
+    expect(abs(estimated / runs - times) < 0.05 * times, f"{estimated / runs} executions, not {times}")
     expect(total > 100 and covered > 0.88 * total, f"{covered} of {total} intervals cover the exact share")
 
 
 def shares(tools, how, *arguments):
     report = tools.observe("paths", how, "s.pnb", *arguments)
-    return {tuple(p["blocks"]): (p["share"], p["share_low"], p["share_high"]) for p in report["paths"]}
+    return ({tuple(p["blocks"]): (p["share"], p["share_low"], p["share_high"]) for p in report["paths"]},
+            report["path_totals"]["executions"])
 
 
 def shown(tools):
