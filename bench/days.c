@@ -1,9 +1,10 @@
 /* Fills a profile database with days that nobody has lived, for the time that queries take.
  *
- *      days DATABASE DAYS SERVICES STACKS
+ *      days DATABASE DAYS SERVICES STACKS [zipf]
  *
  * Each service has as many different stacks an hour, of 8 to 31 frames, out of a pool that is four
- * times as large and changes a little every day; stacks that begin alike share their callers.
+ * times as large and changes a little every day; stacks that begin alike share their callers. They have one
+ * to three samples each; zipf: besides, the n-th stack of the pool has 1000 / n.
  * Every function has three addresses. Hours are as the daemon leaves them: one slot each. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #define BEGIN_NS (INT64_C(1793145600) * 1000000000) /* 2026-10-28 00:00 UTC */
 
 enum { FRAMES_MOST = 32, IMAGES = 300, FUNCTIONS = 4000, POOL_TIMES = 4, ADDRESSES = 3,
-       STEP = 0x40 };
+       STEP = 0x40, ZIPF_MOST = 1000 };
 
 static uint64_t mix(uint64_t x)
 {
@@ -70,7 +71,8 @@ static struct profile_node frame_at(uint32_t service, uint64_t stack, unsigned d
                                            (1 + h / FUNCTIONS % ADDRESSES) * STEP};
 }
 
-static void thread_make(struct profile *p, uint32_t service, uint32_t stacks, uint64_t hour)
+static void thread_make(struct profile *p, uint32_t service, uint32_t stacks, uint64_t hour,
+                        uint64_t most)
 {
     struct profile_thread *t = &p->threads[service];
     struct tree_sum sum = {0};
@@ -85,7 +87,7 @@ static void thread_make(struct profile *p, uint32_t service, uint32_t stacks, ui
             path[d + 1] = frame_at(service, stack, d, frames);
             path[d + 1].parent = d;
         }
-        path[frames].self = 1 + r % 3;
+        path[frames].self = 1 + r % 3 + most / (r % pool + 1);
         t->taken += path[frames].self;
         tree_sum_add(&sum, path, frames + 1, index_of);
     }
@@ -99,12 +101,12 @@ static void thread_make(struct profile *p, uint32_t service, uint32_t stacks, ui
     tree_sum_fini(&sum);
 }
 
-static struct profile *hour_make(uint32_t services, uint32_t stacks, uint64_t hour, bool names)
+static struct profile *hour_make(uint32_t services, uint32_t stacks, uint64_t hour, bool zipf)
 {
     char text[64];
     struct profile *p = profile_new();
     images_make(p);
-    if (names)
+    if (hour % 24 == 0)
         names_make(p);
     p->processes = calloc(services, sizeof *p->processes);
     p->threads = calloc(services, sizeof *p->threads);
@@ -114,7 +116,7 @@ static struct profile *hour_make(uint32_t services, uint32_t stacks, uint64_t ho
         p->processes[i].command = strdup(text);
         snprintf(text, sizeof text, "program%u", i);
         p->processes[i].name = strdup(text);
-        thread_make(p, i, stacks, hour);
+        thread_make(p, i, stacks, hour, zipf ? ZIPF_MOST : 0);
     }
     return p;
 }
@@ -124,17 +126,18 @@ int main(int argc, char **argv)
     struct err e = {0};
     struct store *s;
     bool unclean;
-    uint32_t days = argc == 5 ? (uint32_t)atoi(argv[2]) : 0;
-    uint32_t services = argc == 5 ? (uint32_t)atoi(argv[3]) : 0;
-    uint32_t stacks = argc == 5 ? (uint32_t)atoi(argv[4]) : 0;
-    if (!days || !services || !stacks) {
-        fprintf(stderr, "usage: days DATABASE DAYS SERVICES STACKS\n");
+    uint32_t days = argc >= 5 ? (uint32_t)atoi(argv[2]) : 0;
+    uint32_t services = argc >= 5 ? (uint32_t)atoi(argv[3]) : 0;
+    uint32_t stacks = argc >= 5 ? (uint32_t)atoi(argv[4]) : 0;
+    bool zipf = argc == 6 && !strcmp(argv[5], "zipf");
+    if (argc > 5 + zipf || !days || !services || !stacks) {
+        fprintf(stderr, "usage: days DATABASE DAYS SERVICES STACKS [zipf]\n");
         return 2;
     }
     bool ok = store_open(&s, argv[1], STORE_MAKE, &e) &&
               store_run_begin(s, "bench", BEGIN_NS, &unclean, &e);
     for (uint64_t hour = 0; ok && hour < (uint64_t)days * 24; hour++) {
-        struct profile *p = hour_make(services, stacks, hour, hour % 24 == 0);
+        struct profile *p = hour_make(services, stacks, hour, zipf);
         const struct store_slot slot = {.begin_ns = BEGIN_NS + (int64_t)hour * HOUR_NS,
                                         .end_ns = BEGIN_NS + (int64_t)(hour + 1) * HOUR_NS,
                                         .period_ns = 52631578, .cpus = 2, .cost_ns = 18000000000};

@@ -51,7 +51,15 @@ static inline int64_t store_moment_at(sqlite3_stmt *rows, int column)
 /* reader.c: reads the dictionary of a part. *words is to be freed whatever comes of it. */
 bool store_words(struct store *s, int64_t part, struct dictionary *words, struct err *e);
 
-/* keep.c: forgets the totals of a part that changes. */
+/* keep.c: forgets the totals of a part that changes, and the digest of its day. */
 bool store_totals_drop(struct store *s, int64_t part, struct err *e);
+
+/* query.c: a host's day, whose parts have their totals; its trees bounded as digest.h says. NULL:
+ * *e. */
+struct profile *store_day_get(struct store *s, const char *host, int64_t day, uint32_t nodes_most,
+                              uint64_t *unit_ns, struct err *e);
+/* write.c: makes it the day's digest, a part of its own with totals and no slots. */
+bool store_digest_put(struct store *s, const char *host, int64_t day, const struct profile *p,
+                      uint64_t unit_ns, struct err *e);
 
 #endif

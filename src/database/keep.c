@@ -2,9 +2,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "database/counts.h"
+#include "database/digest.h"
 #include "database/internal.h"
 
 /* Intervals stay apart for so long. */
@@ -199,12 +201,73 @@ static bool totals_make(struct store *s, int64_t part, struct err *e)
            sql_run(s->db, e, "UPDATE part SET summed = 1 WHERE id = ?", "i", part);
 }
 
+/* All that a part has but its slots. */
+static bool rows_delete(struct store *s, int64_t part, struct err *e)
+{
+    static const char *const statements[] = {
+        "DELETE FROM total WHERE service IN (SELECT id FROM service WHERE part = ?)",
+        "DELETE FROM samples WHERE service IN (SELECT id FROM service WHERE part = ?)",
+        "DELETE FROM service WHERE part = ?",
+        "DELETE FROM segment WHERE part = ?",
+        "DELETE FROM part WHERE id = ?",
+    };
+    bool ok = true;
+    for (unsigned i = 0; ok && i < sizeof statements / sizeof statements[0]; i++)
+        ok = sql_run(s->db, e, statements[i], "i", part);
+    return ok;
+}
+
+static bool digest_drop(struct store *s, int64_t part, struct err *e)
+{
+    int64_t digest;
+    return sql_number(s->db, e, 0, &digest,
+                      "SELECT digest.id FROM part JOIN part AS digest ON digest.day = part.day AND "
+                      "digest.host = part.host WHERE part.id = ? AND digest.sealed = 2", "i",
+                      part) &&
+           (!digest || rows_delete(s, digest, e));
+}
+
 bool store_totals_drop(struct store *s, int64_t part, struct err *e)
 {
     return sql_run(s->db, e, "UPDATE part SET summed = 0 WHERE id = ? AND summed", "i", part) &&
            (!sqlite3_changes64(s->db) ||
             sql_run(s->db, e, "DELETE FROM total WHERE service IN (SELECT id FROM service WHERE "
-                              "part = ?)", "i", part));
+                              "part = ?)", "i", part)) &&
+           digest_drop(s, part, e);
+}
+
+/* ---- and a day's digest ---- */
+
+/* Of a day without one, whose parts all have their totals. */
+static bool digest_make(struct store *s, bool *found, struct err *e)
+{
+    struct err problem = {0};
+    char *host = NULL;
+    int64_t day = 0;
+    uint64_t unit_ns;
+    sqlite3_stmt *rows = sql_prepare(s->db, &problem, "SELECT host, day FROM part GROUP BY 1, 2 "
+                                                      "HAVING min(summed) AND max(sealed) < 2 "
+                                                      "LIMIT 1", "");
+    *found = sql_next(s->db, rows, &problem);
+    if (*found) {
+        host = strdup(sql_text_at(rows, 0));
+        day = sqlite3_column_int64(rows, 1);
+    }
+    sql_free(rows);
+    if (problem.code || !*found)
+        return !problem.code || err_set(e, problem.code, "%s", problem.message);
+    struct profile *p = host ? store_day_get(s, host, day, DIGEST_NODES, &unit_ns, &problem) : NULL;
+    /* Nothing was sampled: its digest is empty. */
+    if (!p && problem.code == ERR_NOT_FOUND) {
+        problem = (struct err){0};
+        p = profile_new();
+    }
+    if (!p && !problem.code)
+        err_set(&problem, ERR_INTERNAL, "out of memory");
+    bool ok = p && store_digest_put(s, host, day, p, unit_ns, &problem);
+    profile_free(p);
+    free(host);
+    return ok || err_set(e, problem.code, "%s", problem.message);
 }
 
 static bool day_close(struct store *s, int64_t now_ns, bool *found, struct err *e)
@@ -224,6 +287,10 @@ static bool days_close(struct store *s, int64_t now_ns, struct err *e)
         if (!sql_begin(s->db, e) || !sql_end(s->db, day_close(s, now_ns, &found, e), e))
             return false;
     } while (found);
+    do {
+        if (!sql_begin(s->db, e) || !sql_end(s->db, digest_make(s, &found, e), e))
+            return false;
+    } while (found);
     return true;
 }
 
@@ -232,14 +299,10 @@ static bool days_close(struct store *s, int64_t now_ns, struct err *e)
 static bool part_delete(struct store *s, int64_t part, struct store_kept *done, struct err *e)
 {
     bool ok = store_totals_drop(s, part, e) &&
-              sql_run(s->db, e, "DELETE FROM samples WHERE service IN (SELECT id FROM service "
-                                "WHERE part = ?)", "i", part) &&
-              sql_run(s->db, e, "DELETE FROM service WHERE part = ?", "i", part) &&
               sql_run(s->db, e, "DELETE FROM slot WHERE part = ?", "i", part);
     done->slots += ok ? (uint64_t)sqlite3_changes64(s->db) : 0;
     done->parts += ok;
-    return ok && sql_run(s->db, e, "DELETE FROM segment WHERE part = ?", "i", part) &&
-           sql_run(s->db, e, "DELETE FROM part WHERE id = ?", "i", part);
+    return ok && rows_delete(s, part, e);
 }
 
 static bool old_delete(struct store *s, int64_t before_ns, struct store_kept *done, struct err *e)
@@ -247,7 +310,7 @@ static bool old_delete(struct store *s, int64_t before_ns, struct store_kept *do
     int64_t part = 0;
     do {
         if (!sql_number(s->db, e, 0, &part,
-                        "SELECT id FROM part WHERE NOT EXISTS (SELECT 1 FROM slot WHERE "
+                        "SELECT id FROM part WHERE sealed < 2 AND NOT EXISTS (SELECT 1 FROM slot WHERE "
                         "slot.part = part.id AND end_ns >= ?) LIMIT 1", "i", before_ns) ||
             (part && !part_delete(s, part, done, e)))
             return false;
@@ -286,8 +349,8 @@ static bool excess_delete(struct store *s, uint64_t most, struct store_kept *don
     for (bool any = true; any;) {
         int64_t parts, oldest;
         if (!bytes_used(s, &done->bytes, e) ||
-            !sql_number(s->db, e, 0, &parts, "SELECT count(*) FROM part", "") ||
-            !sql_number(s->db, e, 0, &oldest, "SELECT id FROM part ORDER BY day, id LIMIT 1", ""))
+            !sql_number(s->db, e, 0, &parts, "SELECT count(*) FROM part WHERE sealed < 2", "") ||
+            !sql_number(s->db, e, 0, &oldest, "SELECT id FROM part WHERE sealed < 2 ORDER BY day, id LIMIT 1", ""))
             return false;
         if (!most || done->bytes <= (int64_t)most || !oldest)
             return true;
@@ -360,6 +423,9 @@ static void orphans_check(const struct checking *c)
                                "part)"},
         {"services of no day", "SELECT count(*) FROM service WHERE part NOT IN (SELECT id FROM "
                                "part)"},
+        {"digests of no day", "SELECT count(*) FROM part AS digest WHERE sealed = 2 AND NOT EXISTS "
+                              "(SELECT 1 FROM part WHERE part.day = digest.day AND part.host = "
+                              "digest.host AND part.sealed < 2)"},
         {"slots that end before they begin", "SELECT count(*) FROM slot WHERE end_ns < begin_ns "
                                              "OR period_ns <= 0"},
     };

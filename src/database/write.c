@@ -375,6 +375,43 @@ bool store_put(struct store *s, const struct profile *p, const struct store_slot
     return ok;
 }
 
+/* ---- a digest ---- */
+
+static bool totals_write(struct putting *w, uint64_t period_ns)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < w->service_count; i++) {
+        struct of_service *of = &w->services[i];
+        size_t size;
+        counts_settle(&of->counts);
+        uint8_t *bytes = counts_encode(&of->counts, &size, w->e);
+        const struct sql_blob blob = {bytes, size};
+        ok = bytes && sql_run(w->s->db, w->e, "INSERT INTO total (service, period_ns, bytes) "
+                                              "VALUES (?, ?, ?)", "iib",
+                              of->id, (int64_t)period_ns, blob);
+        free(bytes);
+    }
+    return ok;
+}
+
+bool store_digest_put(struct store *s, const char *host, int64_t day, const struct profile *p,
+                      uint64_t unit_ns, struct err *e)
+{
+    struct store to = {.db = s->db};
+    struct putting w = {.s = &to, .p = p, .e = e};
+    const struct profile_node root = {.image = PROFILE_IMAGE_PSEUDO, .offset = KEY_ROOT};
+    bool ok = sql_run(s->db, e, "INSERT INTO part (host, day, sealed, summed) VALUES (?, ?, 2, 1)",
+                      "si", host, day);
+    to.part.id = sqlite3_last_insert_rowid(s->db);
+    ok = ok && ((dictionary_init(&to.part.words) &&
+                 tree_sum_node(&to.part.tree, UINT32_MAX, &root) != UINT32_MAX) || no_memory(&w));
+    ok = ok && images_add(&w) && entities_add(&w) && names_add(&w) && trees_add(&w) &&
+         segment_write(&w) && totals_write(&w, unit_ns);
+    part_drop(&to);
+    putting_fini(&w);
+    return ok;
+}
+
 /* ---- what has no name yet ---- */
 
 struct nameless {

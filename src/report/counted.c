@@ -110,7 +110,8 @@ static uint64_t folded_calls(const struct profile *p)
 void counted_folded(FILE *out, const struct profile *p, const struct report_style *style)
 {
     char number[TEXT_NUMBER_SIZE];
-    uint64_t folded = folded_calls(p);
+    /* That of a database has weights there, and a note. */
+    uint64_t folded = observed_code(p) ? folded_calls(p) : 0;
     if (!folded)
         return;
     field(out, style, "folded");

@@ -1,0 +1,195 @@
+#include "database/digest.h"
+
+#include <stdlib.h>
+
+#include "base/saturate.h"
+
+struct ranked {
+    double worth;
+    uint32_t group, node;
+};
+
+struct bounding {
+    struct group *groups;
+    uint32_t count;
+    double *worth;  /* of a weight of 1, by group */
+    uint64_t *first; /* by group: where its nodes are in the next two */
+    uint64_t *sub;  /* by node: weight of its subtree */
+    bool *kept;
+    struct ranked *list;
+    uint64_t nodes;
+};
+
+static uint64_t nodes_of(const struct group *groups, uint32_t count)
+{
+    uint64_t nodes = 0;
+    for (uint32_t i = 0; i < count; i++)
+        nodes += groups[i].tree.count;
+    return nodes;
+}
+
+static void worths_find(struct bounding *b)
+{
+    double all = 0, used = 0;
+    for (uint32_t i = 0; i < b->count; i++) {
+        all += (double)b->groups[i].totals.weight;
+        used += b->groups[i].totals.weight != 0;
+    }
+    for (uint32_t i = 0; i < b->count; i++) {
+        double own = (double)b->groups[i].totals.weight;
+        b->worth[i] = own > 0 ? 1 / all + 1 / (own * used) : 0;
+    }
+}
+
+/* A parent is before its children. */
+static void subtrees_sum(struct bounding *b)
+{
+    uint64_t at = 0;
+    for (uint32_t g = 0; g < b->count; g++) {
+        const struct tree_sum *tree = &b->groups[g].tree;
+        uint64_t *sub = b->sub + at;
+        b->first[g] = at;
+        at += tree->count;
+        for (uint32_t i = 0; i < tree->count; i++)
+            sub[i] = tree->nodes[i].self;
+        for (uint32_t i = tree->count; i-- > 1;)
+            sub[tree->nodes[i].parent] = add_saturated(sub[tree->nodes[i].parent], sub[i]);
+    }
+}
+
+static bool begin(struct bounding *b)
+{
+    b->nodes = nodes_of(b->groups, b->count);
+    b->worth = calloc((size_t)b->count + 1, sizeof *b->worth);
+    b->first = calloc((size_t)b->count + 1, sizeof *b->first);
+    b->sub = calloc(b->nodes + 1, sizeof *b->sub);
+    b->kept = calloc(b->nodes + 1, sizeof *b->kept);
+    b->list = calloc(b->nodes + 1, sizeof *b->list);
+    if (!b->worth || !b->first || !b->sub || !b->kept || !b->list)
+        return false;
+    worths_find(b);
+    subtrees_sum(b);
+    return true;
+}
+
+static void end(struct bounding *b)
+{
+    free(b->worth);
+    free(b->first);
+    free(b->sub);
+    free(b->kept);
+    free(b->list);
+}
+
+/* The worthiest first; of equals that which arrived first, as a parent does. */
+static int compare(const void *x, const void *y)
+{
+    const struct ranked *a = x, *b = y;
+    if (a->worth != b->worth)
+        return a->worth > b->worth ? -1 : 1;
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    return (a->node > b->node) - (a->node < b->node);
+}
+
+/* What hangs below [folded] is one function deep. */
+static bool is_leaf(const struct tree_sum *tree, uint32_t node)
+{
+    uint32_t parent = tree->nodes[node].parent;
+    return parent < node && answer_is_folded(&tree->nodes[parent]);
+}
+
+/* Keeps `most` of the nodes that are leaves, or of the others, without [folded] itself. */
+static void choose(struct bounding *b, bool leaves, uint32_t most)
+{
+    uint64_t count = 0;
+    for (uint32_t g = 0; g < b->count; g++) {
+        const struct tree_sum *tree = &b->groups[g].tree;
+        for (uint32_t i = 0; i < tree->count; i++)
+            if (!answer_is_folded(&tree->nodes[i]) && is_leaf(tree, i) == leaves)
+                b->list[count++] = (struct ranked){
+                    (double)b->sub[b->first[g] + i] * b->worth[g], g, i};
+    }
+    if (count)
+        qsort(b->list, count, sizeof *b->list, compare);
+    for (uint64_t i = 0; i < count && i < most; i++)
+        b->kept[b->first[b->list[i].group] + b->list[i].node] = true;
+}
+
+/* Where the tree has the node `n` below `parent`, with so much more weight. */
+static uint32_t add(struct tree_sum *tree, uint32_t parent, const struct profile_node *n,
+                    uint64_t weight)
+{
+    uint32_t at = tree_sum_node(tree, parent, n);
+    if (at != UINT32_MAX)
+        tree->nodes[at].self = add_saturated(tree->nodes[at].self, weight);
+    return at;
+}
+
+/* What takes over a node of the old tree: adds it below `above` in the new one, or leaves its weight
+ * there. Returns where its children go; UINT32_MAX without memory. */
+typedef uint32_t taker(struct tree_sum *made, const struct tree_sum *old, uint32_t node, bool kept,
+                       uint32_t above);
+
+static uint32_t path_take(struct tree_sum *made, const struct tree_sum *old, uint32_t node,
+                          bool kept, uint32_t above)
+{
+    static const struct profile_node folded = {.image = PROFILE_IMAGE_PSEUDO, .offset = KEY_FOLDED};
+    const struct profile_node *n = &old->nodes[node];
+    if (kept || !node)
+        return add(made, above, n, n->self);
+    if (!n->self)
+        return above;
+    bool plain = answer_is_folded(n);
+    uint32_t at = add(made, above, &folded, plain ? n->self : 0);
+    if (at != UINT32_MAX && !plain)
+        at = add(made, at, n, n->self);
+    return at == UINT32_MAX ? at : above;
+}
+
+static uint32_t leaf_take(struct tree_sum *made, const struct tree_sum *old, uint32_t node,
+                          bool kept, uint32_t above)
+{
+    const struct profile_node *n = &old->nodes[node];
+    if (kept || !is_leaf(old, node))
+        return add(made, above, n, n->self);
+    made->nodes[above].self = add_saturated(made->nodes[above].self, n->self);
+    return above;
+}
+
+static bool rebuild(struct tree_sum *tree, const bool *kept, taker *take)
+{
+    struct tree_sum made = {0};
+    uint32_t *place = calloc((size_t)tree->count + 1, sizeof *place);
+    bool ok = place;
+    for (uint32_t i = 0; ok && i < tree->count; i++) {
+        uint32_t above = i ? place[tree->nodes[i].parent] : UINT32_MAX;
+        place[i] = take(&made, tree, i, kept[i], above);
+        ok = place[i] != UINT32_MAX;
+    }
+    free(place);
+    tree_sum_fini(ok ? tree : &made);
+    if (ok)
+        *tree = made;
+    return ok;
+}
+
+/* Bounds the nodes that are leaves, or the others. */
+static bool bound(struct group *groups, uint32_t count, bool leaves, uint32_t most)
+{
+    struct bounding b = {.groups = groups, .count = count};
+    bool ok = begin(&b);
+    if (ok)
+        choose(&b, leaves, most);
+    for (uint32_t g = 0; ok && g < count; g++)
+        ok = rebuild(&groups[g].tree, b.kept + b.first[g], leaves ? leaf_take : path_take);
+    end(&b);
+    return ok;
+}
+
+bool digest_bound(struct group *groups, uint32_t count, uint32_t most)
+{
+    return nodes_of(groups, count) <= most ||
+           (bound(groups, count, false, most / 2) &&
+            (nodes_of(groups, count) <= most || bound(groups, count, true, most / 2)));
+}
