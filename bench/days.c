@@ -87,7 +87,7 @@ static void thread_make(struct profile *p, uint32_t service, uint32_t stacks, ui
             path[d + 1] = frame_at(service, stack, d, frames);
             path[d + 1].parent = d;
         }
-        path[frames].self = 1 + r % 3 + most / (r % pool + 1);
+        path[frames].self = 1 + r % 3 + most / (stack % pool + 1);
         t->taken += path[frames].self;
         tree_sum_add(&sum, path, frames + 1, index_of);
     }

@@ -16,7 +16,8 @@ struct asking {
     struct answer to;
     struct store *s;
     const struct store_query *q;
-    uint32_t nodes_most; /* of the trees that a digest has; 0: no bound */
+    uint32_t nodes_most; /* of the trees after each part, for a digest; 0: no bound */
+    bool shortened;      /* a digest was read */
     struct err *e;
 };
 
@@ -266,13 +267,15 @@ static bool services_read(struct day *d, int64_t part)
     return ok && (!problem.code || err_set(a->e, problem.code, "%s", problem.message));
 }
 
-/* Reads the parts that the rows name: their number, and whether all of it is wanted. Frees them. */
+/* Reads the parts that the rows name: their number, whether all of it is wanted, their day, and
+ * whether it is a digest. Frees them. */
 static bool parts_read(struct asking *a, sqlite3_stmt *rows, struct err *problem)
 {
     bool ok = true;
     while (ok && !problem->code && sql_next(a->s->db, rows, problem)) {
         struct day d = {.a = a, .whole = sqlite3_column_int(rows, 1)};
         int64_t part = sqlite3_column_int64(rows, 0);
+        a->shortened |= sqlite3_column_int(rows, 3);
         ok = day_open(&d, part) && services_read(&d, part);
         day_fini(&d);
         if (ok && a->nodes_most)
@@ -293,14 +296,17 @@ static bool days_read(struct asking *a)
         "WITH short AS (SELECT id, host, day FROM part AS digest WHERE ? AND sealed = 2 AND "
         "NOT EXISTS (SELECT 1 FROM part JOIN slot ON slot.part = part.id WHERE part.day = "
         "digest.day AND part.host = digest.host AND sealed < 2 AND NOT (" IN_RANGE "))) "
-        "SELECT id, 1, day FROM short AS part WHERE 1" OF_HOST "UNION ALL "
+        "SELECT id, 1, day, 1 FROM short AS part WHERE 1" OF_HOST "UNION ALL "
         "SELECT id, summed AND NOT EXISTS (SELECT 1 FROM slot WHERE slot.part = part.id AND NOT ("
-        IN_RANGE ")), day FROM part WHERE sealed < 2 AND NOT EXISTS (SELECT 1 FROM short WHERE "
+        IN_RANGE ")), day, 0 FROM part WHERE sealed < 2 AND NOT EXISTS (SELECT 1 FROM short WHERE "
         "short.day = part.day AND short.host = part.host) AND EXISTS (SELECT 1 FROM slot WHERE "
         "slot.part = part.id AND" IN_RANGE ")" OF_HOST "ORDER BY 3, 1", "iiissiiiiss",
         (int64_t)(q->fold && !q->function && !q->binary), q->from_ns, q->to_ns, host, host,
         q->from_ns, q->to_ns, q->from_ns, q->to_ns, host, host);
-    return parts_read(a, rows, &problem);
+    bool ok = parts_read(a, rows, &problem);
+    /* What is rare differs from day to day, and is not told apart either. */
+    return ok && (!a->shortened || digest_bound(a->to.groups, a->to.group_count, 2 * DIGEST_NODES) ||
+                  no_memory(a));
 }
 
 static bool cpus_find(struct asking *a, int64_t *cpus)
@@ -342,7 +348,7 @@ struct profile *store_day_get(struct store *s, const char *host, int64_t day, ui
                                        "slot.part WHERE period_ns > 0 AND host = ? AND day = ?",
                                        "si", host, day), &problem);
     ok = ok && parts_read(&a, sql_prepare(s->db, &problem,
-                                          "SELECT id, 1 FROM part WHERE host = ? AND day = ? AND "
+                                          "SELECT id, 1, day, 0 FROM part WHERE host = ? AND day = ? AND "
                                           "sealed < 2 ORDER BY id", "si", host, day), &problem);
     *unit_ns = a.to.unit_ns;
     if (ok)
