@@ -3,9 +3,9 @@
  *      days DATABASE DAYS SERVICES STACKS [zipf]
  *
  * Each service has as many different stacks an hour, of 8 to 31 frames, out of a pool that is four
- * times as large and changes a little every day; stacks that begin alike share their callers. They have one
- * to three samples each; zipf: besides, the n-th stack of the pool has 1000 / n.
- * Every function has three addresses. Hours are as the daemon leaves them: one slot each. */
+ * times as large and changes a little every day; stacks that begin alike share their callers. Each
+ * has one to three samples; zipf: the n-th of the pool has 1000 / n besides. Every function has
+ * three addresses. Hours are as the daemon leaves them: one slot each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -126,8 +126,8 @@ static uint32_t add(struct tree_sum *tree, uint32_t parent, const struct profile
     return at;
 }
 
-/* What takes over a node of the old tree: adds it below `above` in the new one, or leaves its weight
- * there. Returns where its children go; UINT32_MAX without memory. */
+/* What takes over a node of the old tree: adds it below `above` in the new one, or leaves its
+ * weight there. Returns where its children go; UINT32_MAX without memory. */
 typedef uint32_t taker(struct tree_sum *made, const struct tree_sum *old, uint32_t node, bool kept,
                        uint32_t above);
 
@@ -189,7 +189,6 @@ static bool bound(struct group *groups, uint32_t count, bool leaves, uint32_t mo
 
 bool digest_bound(struct group *groups, uint32_t count, uint32_t most)
 {
-    return nodes_of(groups, count) <= most ||
-           (bound(groups, count, false, most / 2) &&
-            (nodes_of(groups, count) <= most || bound(groups, count, true, most / 2)));
+    return nodes_of(groups, count) <= 2 * (uint64_t)most ||
+           (bound(groups, count, false, most / 2) && bound(groups, count, true, most / 2));
 }

@@ -22,11 +22,12 @@
 
 #include "database/answer.h"
 
-/* Of a day's digest. */
+/* Of the digest of a day that has more than twice as many. */
 enum { DIGEST_NODES = 1 << 16 };
 
-/* Unless there are at most `most` nodes: half as many are kept, besides the roots, and so many
- * functions below [folded], which itself is there once a node at most. False without memory. */
+/* Where there are more than twice `most` nodes: half of `most` are kept, besides the roots, and so
+ * many functions below [folded], which itself is there once a node at most. A tree that is little
+ * larger stays whole: it is read in twice the time. False without memory. */
 bool digest_bound(struct group *groups, uint32_t count, uint32_t most);
 
 #endif

@@ -254,8 +254,10 @@ static bool digest_make(struct store *s, bool *found, struct err *e)
         day = sqlite3_column_int64(rows, 1);
     }
     sql_free(rows);
-    if (problem.code || !*found)
+    if (problem.code || !*found) {
+        free(host);
         return !problem.code || err_set(e, problem.code, "%s", problem.message);
+    }
     struct profile *p = host ? store_day_get(s, host, day, DIGEST_NODES, &unit_ns, &problem) : NULL;
     /* Nothing was sampled: its digest is empty. */
     if (!p && problem.code == ERR_NOT_FOUND) {
@@ -310,8 +312,8 @@ static bool old_delete(struct store *s, int64_t before_ns, struct store_kept *do
     int64_t part = 0;
     do {
         if (!sql_number(s->db, e, 0, &part,
-                        "SELECT id FROM part WHERE sealed < 2 AND NOT EXISTS (SELECT 1 FROM slot WHERE "
-                        "slot.part = part.id AND end_ns >= ?) LIMIT 1", "i", before_ns) ||
+                        "SELECT id FROM part WHERE sealed < 2 AND NOT EXISTS (SELECT 1 FROM slot "
+                        "WHERE slot.part = part.id AND end_ns >= ?) LIMIT 1", "i", before_ns) ||
             (part && !part_delete(s, part, done, e)))
             return false;
     } while (part);
@@ -350,7 +352,8 @@ static bool excess_delete(struct store *s, uint64_t most, struct store_kept *don
         int64_t parts, oldest;
         if (!bytes_used(s, &done->bytes, e) ||
             !sql_number(s->db, e, 0, &parts, "SELECT count(*) FROM part WHERE sealed < 2", "") ||
-            !sql_number(s->db, e, 0, &oldest, "SELECT id FROM part WHERE sealed < 2 ORDER BY day, id LIMIT 1", ""))
+            !sql_number(s->db, e, 0, &oldest,
+                        "SELECT id FROM part WHERE sealed < 2 ORDER BY day, id LIMIT 1", ""))
             return false;
         if (!most || done->bytes <= (int64_t)most || !oldest)
             return true;

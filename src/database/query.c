@@ -66,7 +66,7 @@ bool store_range(struct store *s, const struct store_query *q, struct store_rang
     return ok;
 }
 
-static uint64_t common(uint64_t a, uint64_t b)
+uint64_t store_common(uint64_t a, uint64_t b)
 {
     while (b) {
         uint64_t rest = a % b;
@@ -81,7 +81,7 @@ static bool unit_of(struct asking *a, sqlite3_stmt *rows, struct err *problem)
 {
     uint64_t unit = 0;
     while (sql_next(a->s->db, rows, problem))
-        unit = common((uint64_t)sqlite3_column_int64(rows, 0), unit);
+        unit = store_common((uint64_t)sqlite3_column_int64(rows, 0), unit);
     sql_free(rows);
     a->to.unit_ns = unit < UNIT_NS ? UNIT_NS : unit;
     return !problem->code || err_set(a->e, problem->code, "%s", problem->message);
@@ -305,8 +305,8 @@ static bool days_read(struct asking *a)
         q->from_ns, q->to_ns, q->from_ns, q->to_ns, host, host);
     bool ok = parts_read(a, rows, &problem);
     /* What is rare differs from day to day, and is not told apart either. */
-    return ok && (!a->shortened || digest_bound(a->to.groups, a->to.group_count, 2 * DIGEST_NODES) ||
-                  no_memory(a));
+    return ok && (!a->shortened ||
+                  digest_bound(a->to.groups, a->to.group_count, 2 * DIGEST_NODES) || no_memory(a));
 }
 
 static bool cpus_find(struct asking *a, int64_t *cpus)
@@ -347,9 +347,9 @@ struct profile *store_day_get(struct store *s, const char *host, int64_t day, ui
                                        "SELECT DISTINCT period_ns FROM slot JOIN part ON part.id = "
                                        "slot.part WHERE period_ns > 0 AND host = ? AND day = ?",
                                        "si", host, day), &problem);
-    ok = ok && parts_read(&a, sql_prepare(s->db, &problem,
-                                          "SELECT id, 1, day, 0 FROM part WHERE host = ? AND day = ? AND "
-                                          "sealed < 2 ORDER BY id", "si", host, day), &problem);
+    static const char parts[] = "SELECT id, 1, day, 0 FROM part WHERE host = ? AND day = ? AND "
+                                "sealed < 2 ORDER BY id";
+    ok = ok && parts_read(&a, sql_prepare(s->db, &problem, parts, "si", host, day), &problem);
     *unit_ns = a.to.unit_ns;
     if (ok)
         p = answer_finish(&a.to, "a day", &none, 1, e);
