@@ -17,8 +17,8 @@ static int64_t step_for(int64_t length_ns, uint32_t most)
     return days * STORE_DAY_NS;
 }
 
-static void slot_add(struct store_load *load, int64_t begin, int64_t end, double covered,
-                     double weight)
+void store_load_add(struct store_load *load, int64_t begin, int64_t end, double covered,
+                    double weight)
 {
     int64_t last = load->begin_ns + load->step_ns * load->count;
     double length = (double)end - (double)begin;
@@ -33,8 +33,8 @@ static void slot_add(struct store_load *load, int64_t begin, int64_t end, double
     }
 }
 
-static bool load_begin(struct store_load *load, const struct store_query *q, uint32_t most,
-                       struct err *e)
+bool store_load_begin(struct store_load *load, const struct store_query *q, uint32_t most,
+                      struct err *e)
 {
     *load = (struct store_load){.step_ns = step_for(q->to_ns - q->from_ns, most)};
     int64_t first = q->from_ns / load->step_ns - (q->from_ns % load->step_ns < 0);
@@ -51,7 +51,7 @@ bool store_load(struct store *s, const struct store_query *q, uint32_t most,
     struct err problem = {0};
     const char *host = q->host ? q->host : "", *service = q->service ? q->service : "";
     const char *program = q->program ? q->program : "";
-    if (!load_begin(load, q, most, e))
+    if (!store_load_begin(load, q, most, e))
         return false;
     sqlite3_stmt *rows = sql_prepare(
         s->db, &problem,
@@ -62,8 +62,8 @@ bool store_load(struct store *s, const struct store_query *q, uint32_t most,
         "FROM slot JOIN part ON part.id = slot.part WHERE" IN_RANGE OF_HOST, "ssssiiss", service,
         service, program, program, q->from_ns, q->to_ns, host, host);
     while (sql_next(s->db, rows, &problem))
-        slot_add(load, store_moment_at(rows, 0), store_moment_at(rows, 1),
-                 sqlite3_column_double(rows, 2), sqlite3_column_double(rows, 3));
+        store_load_add(load, store_moment_at(rows, 0), store_moment_at(rows, 1),
+                             sqlite3_column_double(rows, 2), sqlite3_column_double(rows, 3));
     sql_free(rows);
     return !problem.code || err_set(e, problem.code, "%s", problem.message);
 }

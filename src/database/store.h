@@ -62,6 +62,10 @@ struct profile *store_nameless(struct store *s, const struct profile *p, int64_t
 bool store_put(struct store *s, const struct profile *p, const struct store_slot *slot,
                struct err *e);
 
+/* Names of all addresses of `p`, which was put last, by its images. The caller's; NULL without
+ * memory. */
+struct profile_names *store_names(struct store *s, const struct profile *p, struct err *e);
+
 /* ---- keeping (keep.c) ---- */
 
 struct store_bounds {
@@ -108,6 +112,9 @@ bool store_range(struct store *s, const struct store_query *q, struct store_rang
 struct profile *store_get(struct store *s, const struct store_query *q, struct store_range *range,
                           struct err *e);
 
+/* The greatest common divisor: what periods are multiples of. Of 0 and another number that one. */
+uint64_t store_common(uint64_t a, uint64_t b);
+
 struct store_service {
     const char *host, *service, *program;
     uint64_t samples, weight_ns;
@@ -132,5 +139,10 @@ struct store_load {
 bool store_load(struct store *s, const struct store_query *q, uint32_t most,
                 struct store_load *load, struct err *e);
 void store_load_fini(struct store_load *load);
+/* The same by hand: steps without anything, and a slot that is spread over them. */
+bool store_load_begin(struct store_load *load, const struct store_query *q, uint32_t most,
+                      struct err *e);
+void store_load_add(struct store_load *load, int64_t begin, int64_t end, double covered,
+                    double weight);
 
 #endif

@@ -65,7 +65,7 @@ static bool address(struct http *h, const char *path, struct err *e)
     if (!code && is_part(h, CURLUPART_PATH, "/", ""))
         code = h->curl.url_set(h->url, CURLUPART_PATH, path, 0);
     return !code || err_set(e, code == CURLUE_OUT_OF_MEMORY ? ERR_INTERNAL : ERR_USAGE,
-                            "'%s' is no address of a collector, http://HOST:PORT or "
+                            "'%s' is no address of a server, http://HOST:PORT or "
                             "https://HOST:PORT: %s", h->text, h->curl.url_strerror(code));
 }
 
@@ -101,33 +101,56 @@ void http_close(struct http *h)
     free(h);
 }
 
+char *http_path_take(struct http *h)
+{
+    char *text = NULL, *path = NULL;
+    if (!h->curl.url_get(h->url, CURLUPART_PATH, &text, CURLU_URLDECODE))
+        path = strdup(*text == '/' ? text + 1 : text);
+    h->curl.free(text);
+    if (path && h->curl.url_set(h->url, CURLUPART_PATH, "/", 0)) {
+        free(path);
+        path = NULL;
+    }
+    return path;
+}
+
 /* ---- requests ---- */
+
+struct taking {
+    struct http_answer *answer;
+    size_t most;
+    bool cut; /* what is too long is cut; else it is refused */
+};
 
 static size_t take_body(char *data, size_t one, size_t size, void *arg)
 {
-    struct http_answer *answer = arg;
-    size_t room = HTTP_BODY_MAX - answer->body.size;
-    buf_put(&answer->body, data, one * size < room ? one * size : room);
-    return one * size;
+    struct taking *t = arg;
+    struct buf *body = &t->answer->body;
+    size_t room = t->most - body->size, wanted = one * size;
+    if (wanted > room && !t->cut)
+        return 0;
+    buf_put(body, data, wanted < room ? wanted : room);
+    return buf_ok(body) || t->cut ? wanted : 0;
 }
 
 /* Accumulates as libcurl's own functions do: the first code that is no success is kept. */
 #define SET(option, value)                                                                         \
     (code = code ? code : h->curl.easy_setopt(h->easy, CURLOPT_##option, value))
 
-static CURLcode prepare(struct http *h, const struct curl_slist *fields, const struct buf *body,
-                        uint32_t timeout_ms, struct http_answer *answer)
+static CURLcode prepare(struct http *h, const struct curl_slist *fields,
+                        const struct http_request *r, struct taking *taking)
 {
     CURLcode code = CURLE_OK;
     SET(CURLU, h->url);
     SET(USERAGENT, "penumbra");
     SET(NOSIGNAL, 1L);
     SET(HTTPHEADER, fields);
-    SET(POSTFIELDSIZE_LARGE, (curl_off_t)body->size);
-    SET(POSTFIELDS, (const char *)body->data);
-    SET(TIMEOUT_MS, (long)timeout_ms);
+    SET(POSTFIELDSIZE_LARGE, (curl_off_t)r->body->size);
+    SET(POSTFIELDS, r->body->size ? (const char *)r->body->data : "");
+    SET(TIMEOUT_MS, (long)r->timeout_ms);
+    SET(EXPECT_100_TIMEOUT_MS, (long)r->timeout_ms);
     SET(WRITEFUNCTION, take_body);
-    SET(WRITEDATA, answer);
+    SET(WRITEDATA, taking);
     SET(ERRORBUFFER, h->why);
     if (h->ca_file)
         SET(CAINFO, h->ca_file);
@@ -142,22 +165,43 @@ static bool is_lasting(CURLcode code)
            code == CURLE_NOT_BUILT_IN || code == CURLE_UNKNOWN_OPTION;
 }
 
-static struct curl_slist *head_fields(const struct http *h, const char *type)
+static bool field_add(const struct http *h, struct curl_slist **all, const char *name,
+                      const char *value)
 {
-    char field[128];
+    char field[512];
+    int n = snprintf(field, sizeof field, "%s:%s%s", name, *value ? " " : "", value);
+    struct curl_slist *longer =
+        n > 0 && (size_t)n < sizeof field ? h->curl.slist_append(*all, field) : NULL;
+    *all = longer ? longer : *all;
+    return longer;
+}
+
+static struct curl_slist *head_fields(const struct http *h, const struct http_request *r)
+{
     struct curl_slist *all = NULL;
     /* no Expect: collectors that do not know it are waited for a second */
-    const char *const more[] = { field, "Content-Encoding: gzip", "Expect:" };
-    snprintf(field, sizeof field, "Content-Type: %s", type);
-    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
-        struct curl_slist *longer = h->curl.slist_append(all, more[i]);
-        if (!longer) {
-            h->curl.slist_free_all(all);
-            return NULL;
-        }
-        all = longer;
+    bool ok = field_add(h, &all, "Content-Type", r->type) &&
+              (!r->gzip || field_add(h, &all, "Content-Encoding", "gzip")) &&
+              field_add(h, &all, "Expect", r->expect ? "100-continue" : "");
+    for (unsigned i = 0; ok && i < r->field_count; i++)
+        ok = field_add(h, &all, r->fields[i].name, r->fields[i].value);
+    if (ok)
+        return all;
+    h->curl.slist_free_all(all);
+    return NULL;
+}
+
+static bool query_set(struct http *h, const struct http_request *r)
+{
+    CURLUcode code = h->curl.url_set(h->url, CURLUPART_QUERY, NULL, 0);
+    for (unsigned i = 0; !code && i < r->query_count; i++) {
+        char *pair = NULL;
+        if (asprintf(&pair, "%s=%s", r->query[i].name, r->query[i].value) < 0)
+            return false;
+        code = h->curl.url_set(h->url, CURLUPART_QUERY, pair, CURLU_APPENDQUERY | CURLU_URLENCODE);
+        free(pair);
     }
-    return all;
+    return !code;
 }
 
 static void take_figures(struct http *h, struct http_answer *answer)
@@ -170,12 +214,13 @@ static void take_figures(struct http *h, struct http_answer *answer)
     answer->retry_after = wait < 0 ? 0 : wait > UINT32_MAX ? UINT32_MAX : (uint32_t)wait;
 }
 
-bool http_post(struct http *h, const char *type, const struct buf *body, uint32_t timeout_ms,
-               struct http_answer *answer, bool *again, struct err *e)
+static bool exchange(struct http *h, const struct http_request *r, bool cut,
+                     struct http_answer *answer, bool *again, struct err *e)
 {
+    struct taking taking = {.answer = answer, .most = r->answer_most, .cut = cut};
     *answer = (struct http_answer){ 0 };
-    struct curl_slist *fields = head_fields(h, type);
-    CURLcode code = fields ? prepare(h, fields, body, timeout_ms, answer) : CURLE_OUT_OF_MEMORY;
+    struct curl_slist *fields = head_fields(h, r);
+    CURLcode code = fields ? prepare(h, fields, r, &taking) : CURLE_OUT_OF_MEMORY;
     h->why[0] = 0;
     if (!code)
         code = h->curl.easy_perform(h->easy);
@@ -184,8 +229,25 @@ bool http_post(struct http *h, const char *type, const struct buf *body, uint32_
     h->curl.slist_free_all(fields);
     *again = code && !is_lasting(code);
     return !code || err_set(e, code == CURLE_OUT_OF_MEMORY ? ERR_INTERNAL : ERR_OUTPUT,
-                            "cannot send to the collector %s: %s", h->text,
+                            "cannot send to %s: %s", h->text,
                             h->why[0] ? h->why : h->curl.easy_strerror(code));
+}
+
+bool http_send(struct http *h, const struct http_request *r, struct http_answer *answer,
+               bool *again, struct err *e)
+{
+    *answer = (struct http_answer){ 0 };
+    *again = false;
+    return query_set(h, r) ? exchange(h, r, false, answer, again, e)
+                           : err_set(e, ERR_INTERNAL, "cannot send: out of memory");
+}
+
+bool http_post(struct http *h, const char *type, const struct buf *body, uint32_t timeout_ms,
+               struct http_answer *answer, bool *again, struct err *e)
+{
+    const struct http_request r = {.type = type, .gzip = true, .body = body,
+                                   .timeout_ms = timeout_ms, .answer_most = HTTP_BODY_MAX};
+    return exchange(h, &r, true, answer, again, e);
 }
 
 void http_answer_fini(struct http_answer *answer)

@@ -240,7 +240,7 @@ bool container_open(struct container *c, const uint8_t *data, size_t size, const
     if (end != size)
         return err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": %" PRIu64 " bytes follow the last "
                        "section: something was appended", name, end, (uint64_t)size - end);
-    if (c->kind > CONTAINER_COUNTS)
+    if (c->kind > CONTAINER_BATCH)
         return err_set(e, ERR_FORMAT, "%s: offset 12: kind %" PRIu32 " of file is unknown; a newer "
                        "penumbra is needed to read it", name, c->kind);
     return true;

@@ -35,6 +35,7 @@ enum container_kind {
     CONTAINER_LIVE = 1,
     CONTAINER_DICTIONARY = 2, /* what a database keeps: src/database/ */
     CONTAINER_COUNTS = 3,
+    CONTAINER_BATCH = 4, /* what a daemon sends: src/fleet/ */
 };
 
 enum section_flags {
