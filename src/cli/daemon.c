@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "cli/command.h"
+#include "cli/daemon_fleet.h"
 #include "cli/daemon_settings.h"
 #include "cli/database.h"
 #include "cli/options.h"
@@ -27,7 +28,8 @@ enum { SERVE_NS = 500000000, PACE_MOST = 64 };
 #define KEEP_EVERY_NS UINT64_C(600000000000)
 
 struct arguments {
-    const char *database, *config;
+    struct source_options source;
+    const char *config;
     struct daemon_words words;
     bool quiet;
 };
@@ -41,6 +43,7 @@ struct daemon {
     const struct arguments *a;
     struct daemon_settings settings;
     struct store *store;
+    struct daemon_fleet *fleet; /* NULL: there is no store */
     struct watch *watch;
     struct pending *pending;
     uint32_t pending_count, pending_capacity;
@@ -59,7 +62,8 @@ struct daemon {
      FIELD(struct arguments, words.field_)},
 static const struct option_row rows[] = {
     {0, "db", "FILE", .fallback = "/var/lib/penumbra/machine.db, of users ~/.local/state/penumbra",
-     .help = "the database", .filled = true, FIELD(struct arguments, database)},
+     .help = "the database", .filled = true, FIELD(struct arguments, source.database)},
+    SOURCE_STORE_ROWS(struct arguments, source),
     {0, "config", "FILE", .fallback = DAEMON_CONFIG,
      .help = "settings: lines KEY = VALUE, whose keys are the options below; read again on SIGHUP",
      .filled = true, FIELD(struct arguments, config)},
@@ -99,6 +103,12 @@ static uint64_t period_of(const struct daemon *d)
     return (uint64_t)(1e9 / d->settings.rate) * d->pace;
 }
 
+/* CPU time of the daemon so far. */
+static uint64_t cost_ns(const struct daemon *d)
+{
+    return watch_cost_ns() + daemon_fleet_cost_ns(d->fleet);
+}
+
 /* ---- beginning ---- */
 
 static void signals_block(struct daemon *d)
@@ -118,11 +128,15 @@ static bool store_begin(struct daemon *d, struct err *e)
     char path[PATH_MAX], host[HOST_NAME_MAX + 1] = "";
     bool unclean;
     umask(077);
-    if (!database_path(d->a->database, true, path, e) ||
+    if (!database_path(d->a->source.database, true, path, e) ||
         !store_open(&d->store, path, STORE_MAKE, e) || !store_claim(d->store, e))
         return false;
     gethostname(host, sizeof host - 1);
     if (!store_run_begin(d->store, host, database_now(), &unclean, e))
+        return false;
+    if (d->a->source.store &&
+        !(d->fleet = daemon_fleet_begin(&d->a->source, path, host,
+                                        (uint64_t)d->settings.spool_bytes, e)))
         return false;
     if (unclean)
         say("the daemon before this one ended without notice: what it had not written, at most "
@@ -135,7 +149,7 @@ static bool begin(struct daemon *d, struct err *e)
     char path[PATH_MAX];
     signals_block(d);
     if (!daemon_settings_read(&d->settings, &d->a->words, d->a->config, e) || !store_begin(d, e) ||
-        !database_path(d->a->database, false, path, e))
+        !database_path(d->a->source.database, false, path, e))
         return false;
     d->watch = watch_begin(period_of(d), path, e);
     if (!d->watch)
@@ -144,7 +158,7 @@ static bool begin(struct daemon *d, struct err *e)
         say("processes of other users may not be looked at (CAP_SYS_PTRACE): their stacks are not "
             "walked, and they have no names");
     d->wall_ns = monotonic_ns();
-    d->cost_ns = watch_cost_ns();
+    d->cost_ns = cost_ns(d);
     d->first = true;
     if (!d->a->quiet)
         say("%g samples a second of each CPU, every %g s into %s", d->settings.rate,
@@ -194,9 +208,13 @@ static bool pending_write(struct daemon *d, struct err *e)
 {
     uint32_t done = 0;
     struct err problem = {0};
-    while (done < d->pending_count &&
-           store_put(d->store, d->pending[done].profile, &d->pending[done].slot, &problem))
-        profile_free(d->pending[done++].profile);
+    for (; done < d->pending_count; done++) {
+        struct pending *next = &d->pending[done];
+        if (!store_put(d->store, next->profile, &next->slot, &problem))
+            break;
+        daemon_fleet_put(d->fleet, d->store, next->profile, &next->slot);
+        profile_free(next->profile);
+    }
     d->pending_count -= done;
     if (done)
         memmove(d->pending, d->pending + done, d->pending_count * sizeof *d->pending);
@@ -253,12 +271,12 @@ static bool interval_put(struct daemon *d, struct profile *p, const struct watch
                          struct err *e)
 {
     enum { NAMES_SHARE = 2 }; /* of the budget is what may be spent before names are read */
-    double spent = spent_percent(d, i, watch_cost_ns() - d->cost_ns);
+    double spent = spent_percent(d, i, cost_ns(d) - d->cost_ns);
     if (spent * NAMES_SHARE < d->settings.budget || d->first || d->stop)
         names_read(d, p, i);
     const struct store_slot slot = {.begin_ns = i->begin_ns, .end_ns = i->end_ns,
                                     .period_ns = i->period_ns, .cpus = i->cpus, .lost = i->lost,
-                                    .cost_ns = watch_cost_ns() - d->cost_ns};
+                                    .cost_ns = cost_ns(d) - d->cost_ns};
     if (!pending_add(d, p, &slot)) {
         profile_free(p);
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -266,7 +284,7 @@ static bool interval_put(struct daemon *d, struct profile *p, const struct watch
     if (!pending_write(d, e))
         return false;
     if (!d->first && !d->stop)
-        pace_settle(d, spent_percent(d, i, watch_cost_ns() - d->cost_ns));
+        pace_settle(d, spent_percent(d, i, cost_ns(d) - d->cost_ns));
     d->first = false;
     return true;
 }
@@ -282,7 +300,7 @@ static bool interval_end(struct daemon *d, struct err *e)
     }
     bool ok = !p || interval_put(d, p, &i, e);
     d->wall_ns = monotonic_ns();
-    d->cost_ns = watch_cost_ns();
+    d->cost_ns = cost_ns(d);
     return ok;
 }
 
@@ -306,6 +324,7 @@ static void settings_reload(struct daemon *d)
         return;
     }
     watch_pace(d->watch, period_of(d));
+    daemon_fleet_most(d->fleet, (uint64_t)d->settings.spool_bytes);
     d->kept_ns = 0;
     say("settings read again: %g samples a second of each CPU, every %g s", d->settings.rate,
         d->settings.interval_ns / 1e9);
@@ -353,7 +372,8 @@ int command_daemon(int argc, char **argv)
     if (!options_take(&options, argc, argv, &a, &first, &status))
         return status;
     bool ok = first == argc || err_set(&e, ERR_USAGE, "\"%s\" is one word too many", argv[first]);
-    ok = ok && run(&d, &e);
+    ok = ok && source_check(&a.source, &e) && run(&d, &e);
+    daemon_fleet_end(d.fleet);
     watch_free(d.watch);
     for (uint32_t i = 0; i < d.pending_count; i++)
         profile_free(d.pending[i].profile);

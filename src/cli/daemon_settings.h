@@ -14,6 +14,7 @@ struct daemon_settings {
     double interval_ns; /* between two transactions */
     double keep_ns;     /* 0: for ever */
     double most_bytes;  /* 0: no bound */
+    double spool_bytes; /* of what waits for the store */
 };
 
 #define DAEMON_CONFIG "/etc/penumbra/daemon.conf"
@@ -29,7 +30,9 @@ struct daemon_settings {
     X(0, keep_ns, "keep", number_durations, 0, 36600 * 86400e9, 30 * 86400e9, "30d",                  \
       "remove days that are older; 0 keeps them for ever")                                         \
     X(0, most_bytes, "max-size", number_bytes, 0, 1e15, 2e9, "2G",                                    \
-      "remove the oldest days of a database that is larger; 0 is no bound")
+      "remove the oldest days of a database that is larger; 0 is no bound")                        \
+    X(0, spool_bytes, "spool-size", number_bytes, 1e6, 1e15, 2e8, "200M",                          \
+      "with --store: give up the oldest batches of a larger spool")
 
 /* Texts of the options, NULL where one was not given. */
 struct daemon_words {

@@ -20,20 +20,20 @@ static void put(void *context, const struct store_service *s)
     database_service_json(context, s);
 }
 
-bool database_services_json(struct json *j, struct store *s, const struct store_query *q,
+bool database_services_json(struct json *j, struct source *s, const struct store_query *q,
                             struct store_range *range, struct err *e)
 {
     json_open(j, '[');
-    bool ok = store_services(s, q, put, j, range, e);
+    bool ok = source_services(s, q, put, j, range, e);
     json_close(j, ']');
     return ok;
 }
 
-bool database_load_json(struct json *j, struct store *s, const struct store_query *q,
+bool database_load_json(struct json *j, struct source *s, const struct store_query *q,
                         struct err *e)
 {
     struct store_load load;
-    bool ok = store_load(s, q, STEPS_MOST, &load, e);
+    bool ok = source_load(s, q, STEPS_MOST, &load, e);
     json_open(j, '{');
     json_key(j, "from");
     json_i64(j, load.begin_ns / MS_NS);

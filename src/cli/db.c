@@ -12,6 +12,7 @@
 #include "cli/daemon_settings.h"
 #include "cli/database.h"
 #include "cli/options.h"
+#include "cli/source.h"
 #include "database/store.h"
 #include "report/text.h"
 
@@ -19,7 +20,8 @@
 enum { STATUS_DAMAGED = 1 };
 
 struct arguments {
-    const char *database, *config, *keep, *most, *from, *to, *output;
+    struct source_options source;
+    const char *config, *keep, *most, *from, *to, *output;
     bool quiet;
 };
 
@@ -36,8 +38,7 @@ static const struct option_row rows[] = {
     {0, "to", "TIME", .help = "export: up to then", .filled = true, FIELD(struct arguments, to)},
     {'o', "output", "DIR", .help = "export: the folder that the profiles are written to",
      .filled = true, FIELD(struct arguments, output)},
-    {0, "db", "FILE", .fallback = "/var/lib/penumbra/machine.db, of users ~/.local/state/penumbra",
-     .help = "the database", .filled = true, FIELD(struct arguments, database)},
+    SOURCE_ROWS(struct arguments, source),
     {'q', "quiet", .help = "say nothing unless something is wrong",
      FIELD(struct arguments, quiet)},
 };
@@ -49,6 +50,7 @@ static const struct options options = {
              "  gc       make hours of old intervals, and remove what is too old or too much\n"
              "  check    read everything, and say what is damaged (exit status 1)\n"
              "  export   write a profile a day into the folder of -o\n\n"
+             "Of a fleet's store (--store URL), gc removes days, and make makes the tables.\n\n"
              "Options:\n",
     .rows = rows,
     .count = sizeof rows / sizeof rows[0],
@@ -143,14 +145,51 @@ static bool export(const struct arguments *a, struct store *s, struct err *e)
     return ok;
 }
 
+/* ---- a fleet's store: its server looks after all else ---- */
+
+static bool fleet_tables(const struct arguments *a, struct err *e)
+{
+    const struct fleet_options store = source_fleet(&a->source);
+    struct fleet *f = NULL;
+    bool again, ok = fleet_open(&f, &store, e) && fleet_make(f, &again, e);
+    fleet_close(f);
+    return ok;
+}
+
+static bool fleet_collect(const struct arguments *a, struct err *e)
+{
+    const struct daemon_words words = {.keep_ns = a->keep, .most_bytes = a->most};
+    const struct fleet_options store = source_fleet(&a->source);
+    struct daemon_settings settings;
+    struct fleet *f = NULL;
+    uint64_t days = 0;
+    if (a->most)
+        return err_set(e, ERR_USAGE, "--max-size is of a database, not of a store");
+    bool ok = daemon_settings_read(&settings, &words, a->config, e) && fleet_open(&f, &store, e);
+    ok = ok && (settings.keep_ns <= 0 ||
+                fleet_drop(f, database_now() - (int64_t)settings.keep_ns, &days, e));
+    fleet_close(f);
+    if (ok && !a->quiet)
+        printf("%" PRIu64 " days removed\n", days);
+    return ok;
+}
+
 static bool run(const struct arguments *a, const char *what, int *status, struct err *e)
 {
     char path[PATH_MAX];
     struct store *s = NULL;
     bool gc = !strcmp(what, "gc"), check = !strcmp(what, "check");
+    if (!source_check(&a->source, e))
+        return false;
+    if (a->source.store)
+        return gc                      ? fleet_collect(a, e)
+               : !strcmp(what, "make") ? fleet_tables(a, e)
+                                       : err_set(e, ERR_USAGE, "of a store there are db gc and db "
+                                                               "make; penumbra query --store URL "
+                                                               "-o FILE exports a range");
     if (!gc && !check && strcmp(what, "export") != 0)
         return err_set(e, ERR_USAGE, "\"%s\" is nothing to be done: gc, check or export", what);
-    bool ok = database_path(a->database, false, path, e) &&
+    bool ok = database_path(a->source.database, false, path, e) &&
               store_open(&s, path, gc ? STORE_CHANGE : STORE_READ, e);
     if (!ok && check && e->code == ERR_FORMAT)
         *status = STATUS_DAMAGED;

@@ -13,6 +13,7 @@
 #include "cli/database.h"
 #include "cli/database_json.h"
 #include "cli/options.h"
+#include "cli/source.h"
 #include "database/store.h"
 #include "report/json.h"
 #include "report/text.h"
@@ -20,7 +21,8 @@
 enum { SIDES = 2, WORDS_MOST = 256, NAME_COLUMNS = 40 };
 
 struct arguments {
-    const char *database, *last, *from, *to, *before, *after;
+    struct source_options source;
+    const char *last, *from, *to, *before, *after;
     const char *host, *service, *program, *binary, *function, *metric;
     const char *output, *html;
     bool json, addresses;
@@ -76,8 +78,7 @@ static const struct option_row rows[] = {
      .filled = true, FIELD(struct arguments, output)},
     {0, "addresses", .help = "keep the addresses of a function apart, as -o does",
      FIELD(struct arguments, addresses)},
-    {0, "db", "FILE", .fallback = "/var/lib/penumbra/machine.db, of users ~/.local/state/penumbra",
-     .help = "the database", .filled = true, FIELD(struct arguments, database)},
+    SOURCE_ROWS(struct arguments, source),
 };
 
 static const struct options options = {
@@ -198,12 +199,12 @@ static void range_put(const struct store_range *r)
     printf("; the daemon used %.2f s of CPU time\n", (double)r->cost_ns / 1e9);
 }
 
-static bool services(struct store *s, const struct store_query *q, const struct arguments *a,
+static bool services(struct source *s, const struct store_query *q, const struct arguments *a,
                      struct err *e)
 {
     struct buf out = {0};
     struct listing l = {.as_json = a->json, .json = {.out = &out}};
-    if (!store_services(s, q, service_add_up, &l, &l.range, e))
+    if (!source_services(s, q, service_add_up, &l, &l.range, e))
         return false;
     if (!l.range.slots)
         return err_set(e, ERR_NOT_FOUND, "the database has nothing of this range");
@@ -214,7 +215,7 @@ static bool services(struct store *s, const struct store_query *q, const struct 
         printf("%7s %12s  %-*s  %s\n", "share", "seconds", (int)NAME_COLUMNS, "service",
                "program");
     }
-    bool ok = store_services(s, q, service_put, &l, &l.range, e);
+    bool ok = source_services(s, q, service_put, &l, &l.range, e);
     if (a->json) {
         json_close(&l.json, ']');
         buf_put_u8(&out, '\n');
@@ -227,12 +228,12 @@ static bool services(struct store *s, const struct store_query *q, const struct 
 
 /* ---- profiles ---- */
 
-static struct profile *profile_of(struct store *s, const struct arguments *a,
+static struct profile *profile_of(struct source *s, const struct arguments *a,
                                   const struct database_range *range, struct err *e)
 {
     struct store_range found;
     const struct store_query q = query_of(a, range);
-    return store_get(s, &q, &found, e);
+    return source_get(s, &q, &found, e);
 }
 
 /* A file in memory with the profile, which lasts as long as this process. */
@@ -253,7 +254,7 @@ static bool file_of(const struct profile *p, char path[PATH_MAX], struct err *e)
     return ok || !bytes || err_set_errno(e, ERR_OUTPUT, errno, "cannot keep the profile in memory");
 }
 
-static bool file_make(struct store *s, const struct arguments *a,
+static bool file_make(struct source *s, const struct arguments *a,
                       const struct database_range *range, char path[PATH_MAX], struct err *e)
 {
     struct profile *p = profile_of(s, a, range, e);
@@ -291,20 +292,19 @@ static int show(const struct arguments *a, char paths[SIDES][PATH_MAX])
 static bool run(const struct arguments *a, int *status, struct err *e)
 {
     static char paths[SIDES][PATH_MAX];
-    char path[PATH_MAX];
-    struct store *s = NULL;
+    struct source *s = NULL;
     struct database_range range, after;
     int64_t now = database_now();
     bool ok = is_diff(a) ? database_range(a->before, "--before", now, &range, e) &&
                                database_range(a->after, "--after", now, &after, e)
                          : database_between(a->last, a->from, a->to, &range, e);
-    ok = ok && database_path(a->database, false, path, e) && store_open(&s, path, STORE_READ, e);
+    ok = ok && source_open(&s, &a->source, e);
     bool listed = !strcmp(a->view, "services");
     const struct store_query q = query_of(a, &range);
     ok = ok && (listed ? services(s, &q, a, e) : file_make(s, a, &range, paths[0], e));
     if (ok && is_diff(a))
         ok = file_make(s, a, &after, paths[1], e);
-    store_close(s);
+    source_close(s);
     if (ok && !listed && !a->output)
         *status = show(a, paths);
     return ok;

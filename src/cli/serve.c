@@ -11,14 +11,13 @@
 #include "database/store.h"
 
 struct arguments {
-    const char *database;
+    struct source_options source;
     uint32_t port;
     bool quiet;
 };
 
 static const struct option_row rows[] = {
-    {0, "db", "FILE", .fallback = "/var/lib/penumbra/machine.db, of users ~/.local/state/penumbra",
-     .help = "the database", .filled = true, FIELD(struct arguments, database)},
+    SOURCE_ROWS(struct arguments, source),
     {'p', "port", "PORT", .fallback = "0: any that is free",
      .help = "where it listens, on 127.0.0.1 alone", FIELD(struct arguments, port),
      NUMBER(number_counts, 0, 65535)},
@@ -41,12 +40,13 @@ static const struct options options = {
 
 static bool run(const struct arguments *a, struct err *e)
 {
-    static char path[PATH_MAX];
-    struct store *s = NULL;
+    static struct serve_context context;
+    struct source *s = NULL;
     sigset_t signals;
     int number;
-    bool ok = database_path(a->database, false, path, e) && store_open(&s, path, STORE_READ, e);
-    store_close(s);
+    bool ok = source_open(&s, &a->source, e) && source_name(&a->source, context.name, e);
+    source_close(s);
+    context.source = a->source;
     if (!ok)
         return false;
     /* The server's thread inherits it, and what privileges are left. */
@@ -55,14 +55,14 @@ static bool run(const struct arguments *a, struct err *e)
     sigaddset(&signals, SIGTERM);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     const struct web_options web = {.port = (uint16_t)a->port, .handle = serve_answer,
-                                    .context = path};
+                                    .context = &context};
     struct web *w = privileges_read(e) ? web_begin(&web, e) : NULL;
     if (!w)
         return false;
     printf("http://127.0.0.1:%u/?token=%s\n", (unsigned)web_port(w), web_token(w));
     fflush(stdout);
     if (!a->quiet)
-        fprintf(stderr, "penumbra serve: %s, until Ctrl+C\n", path);
+        fprintf(stderr, "penumbra serve: %s, until Ctrl+C\n", context.name);
     sigwait(&signals, &number);
     web_end(w);
     return true;

@@ -22,8 +22,9 @@ enum { SIDES = 2, SERVICES_SHOWN = 500, MS_NS = 1000000, NEIGHBOURS = 3 };
 struct wanted {
     struct store_query sides[SIDES]; /* of a comparison before and after; else the first alone */
     bool compares, whole; /* whole: addresses apart */
-    const char *path;
-    struct store *store;
+    const char *name;
+    const struct source_options *options;
+    struct source *store;
     struct store_range all; /* what the database has */
 };
 
@@ -72,7 +73,7 @@ static const struct store_query *last_side(const struct wanted *w)
 static bool ends_find(struct wanted *w, struct err *e)
 {
     const struct store_query all = {.from_ns = INT64_MIN, .to_ns = INT64_MAX};
-    if (!store_range(w->store, &all, &w->all, e))
+    if (!source_range(w->store, &all, &w->all, e))
         return false;
     if (!w->all.slots)
         return err_set(e, ERR_NOT_FOUND, "the database has nothing yet: the daemon writes an "
@@ -89,7 +90,7 @@ static bool ends_find(struct wanted *w, struct err *e)
 
 static bool wanted_begin(struct wanted *w, const struct web_request *r, struct err *e)
 {
-    return wanted_read(w, r, e) && store_open(&w->store, w->path, STORE_READ, e) &&
+    return wanted_read(w, r, e) && source_open(&w->store, w->options, e) &&
            ends_find(w, e);
 }
 
@@ -102,13 +103,13 @@ struct side {
     struct view *view;
 };
 
-static bool side_open(struct side *s, struct store *store, const struct store_query *q,
+static bool side_open(struct side *s, struct source *store, const struct store_query *q,
                       bool by_thread, struct err *e)
 {
     static const struct symbols_options quick = {.detail = SYMBOLS_QUICK};
     const struct view_options options = {.by_thread = by_thread};
     struct store_range range;
-    *s = (struct side){.profile = store_get(store, q, &range, e)};
+    *s = (struct side){.profile = source_get(store, q, &range, e)};
     if (s->profile)
         s->symbols = symbols_load_with(s->profile, &quick, e);
     if (s->symbols)
@@ -236,7 +237,7 @@ static bool put_services(struct json *j, const struct wanted *w, struct err *e)
     struct store_range found;
     json_key(j, "services");
     json_open(j, '[');
-    bool ok = store_services(w->store, last_side(w), service_put, &l, &found, e);
+    bool ok = source_services(w->store, last_side(w), service_put, &l, &found, e);
     json_close(j, ']');
     put_found(j, &found, l.left);
     return ok;
@@ -244,7 +245,7 @@ static bool put_services(struct json *j, const struct wanted *w, struct err *e)
 
 static bool put_database(struct json *j, const struct wanted *w, struct err *e)
 {
-    json_key_string(j, "file", w->path);
+    json_key_string(j, "file", w->name);
     put_chosen(j, last_side(w));
     if (!w->store || !w->all.slots)
         return true;
@@ -379,7 +380,7 @@ static bool api_profile(struct wanted *w, const struct web_request *r, struct we
     if (!wanted_begin(w, r, e))
         return false;
     w->sides[0].fold = false;
-    struct profile *p = store_get(w->store, &w->sides[0], &found, e);
+    struct profile *p = source_get(w->store, &w->sides[0], &found, e);
     uint8_t *bytes = p ? profile_encode(p, &size, e) : NULL;
     profile_free(p);
     answer->body = (struct buf){.data = bytes, .size = size, .capacity = size};
@@ -388,7 +389,7 @@ static bool api_profile(struct wanted *w, const struct web_request *r, struct we
     return bytes;
 }
 
-void serve_answer(void *path, const struct web_request *r, struct web_answer *answer)
+void serve_answer(void *context, const struct web_request *r, struct web_answer *answer)
 {
     static const struct {
         const char *path;
@@ -400,7 +401,8 @@ void serve_answer(void *path, const struct web_request *r, struct web_answer *an
                   {"/api/diff", api_diff},
                   {"/api/load", api_load},
                   {"/api/profile.pnb", api_profile}};
-    struct wanted w = {.path = path};
+    const struct serve_context *of = context;
+    struct wanted w = {.name = of->name, .options = &of->source};
     struct err e = {0};
     bool ok = false;
     answer->type = "application/json";
@@ -410,7 +412,7 @@ void serve_answer(void *path, const struct web_request *r, struct web_answer *an
             e = (struct err){0};
             ok = places[i].put(&w, r, answer, &e);
         }
-    store_close(w.store);
+    source_close(w.store);
     if (!ok)
         fail(answer, &e);
 }

@@ -14,9 +14,15 @@
 #ifndef PENUMBRA_CLI_SERVE_PAGES_H
 #define PENUMBRA_CLI_SERVE_PAGES_H
 
+#include "cli/source.h"
 #include "serve/web.h"
 
-/* A handler of web.h. path: of the database (const char *). */
-void serve_answer(void *path, const struct web_request *r, struct web_answer *answer);
+struct serve_context {
+    struct source_options source;
+    char name[PATH_MAX]; /* as the page shows it */
+};
+
+/* A handler of web.h. context: a struct serve_context. */
+void serve_answer(void *context, const struct web_request *r, struct web_answer *answer);
 
 #endif

@@ -1,0 +1,357 @@
+#include "fleet/send.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fleet/batch.h"
+#include "fleet/connect.h"
+#include "fleet/schema.h"
+#include "fleet/queue.h"
+#include "fleet/tsv.h"
+
+enum { KNOWN_MOST = 1 << 20, ID_SIZE = 32, LOOK_MS = 250, WAIT_MOST_MS = 60000, WAIT_MIN_MS = 500 };
+
+/* ---- what the server has ---- */
+
+/* Numbers of frames and stacks of one day. */
+struct sent_set {
+    uint64_t day, last; /* last: the batch that was tried last; UINT64_MAX: none */
+    bool made;          /* the tables are there */
+    uint32_t count;
+    uint64_t slots[2 * KNOWN_MOST]; /* 0: free */
+};
+
+struct sent_set *sent_set_new(void)
+{
+    struct sent_set *s = calloc(1, sizeof *s);
+    if (s)
+        s->last = UINT64_MAX;
+    return s;
+}
+
+void sent_set_free(struct sent_set *s)
+{
+    free(s);
+}
+
+static uint64_t *slot_of(struct sent_set *s, uint64_t number)
+{
+    size_t at = number % (2 * KNOWN_MOST);
+    while (s->slots[at] && s->slots[at] != number)
+        at = (at + 1) % (2 * KNOWN_MOST);
+    return &s->slots[at];
+}
+
+/* One that is too full is emptied: what is sent once more does no harm. */
+static void day_begin(struct sent_set *s, uint64_t day)
+{
+    if (s->day == day && s->count < KNOWN_MOST / 2)
+        return;
+    memset(s->slots, 0, sizeof s->slots);
+    s->count = 0;
+    s->day = day;
+}
+
+/* The number in a row's second column; 0: there is none. */
+static uint64_t row_number(const char *row, const char *end)
+{
+    const char *tab = memchr(row, '\t', (size_t)(end - row));
+    return tab ? strtoull(tab + 1, NULL, 10) : 0;
+}
+
+/* Calls it for each row. */
+static void rows_each(const struct buf *rows,
+                      void (*call)(struct sent_set *, const char *row, size_t size, struct buf *),
+                      struct sent_set *known, struct buf *out)
+{
+    const char *at = (const char *)rows->data, *end = at + rows->size;
+    while (at < end) {
+        const char *line = memchr(at, '\n', (size_t)(end - at));
+        size_t size = line ? (size_t)(line - at) + 1 : (size_t)(end - at);
+        call(known, at, size, out);
+        at += size;
+    }
+}
+
+static void row_choose(struct sent_set *known, const char *row, size_t size, struct buf *out)
+{
+    uint64_t number = row_number(row, row + size);
+    if (!number || !*slot_of(known, number))
+        buf_put(out, row, size);
+}
+
+static void row_learn(struct sent_set *known, const char *row, size_t size, struct buf *out)
+{
+    (void)out;
+    uint64_t number = row_number(row, row + size);
+    uint64_t *slot = number && known->count < KNOWN_MOST ? slot_of(known, number) : NULL;
+    if (slot && !*slot) {
+        *slot = number;
+        known->count++;
+    }
+}
+
+/* ---- a batch ---- */
+
+/* Rows that the server does not have yet. Sending one twice makes one of it. */
+static bool words_send(struct fleet *f, const char *table, const char *columns,
+                       const struct buf *rows, struct sent_set *known, const char *id, bool *again,
+                       struct err *e)
+{
+    struct buf fresh = {0};
+    char query_id[2 * ID_SIZE];
+    rows_each(rows, row_choose, known, &fresh);
+    snprintf(query_id, sizeof query_id, "%s-%s", id, table);
+    bool ok = buf_ok(&fresh) || err_set(e, ERR_INTERNAL, "out of memory");
+    ok = ok && (!fresh.size || fleet_insert(f, table, columns, query_id, &fresh, again, e));
+    if (ok)
+        rows_each(&fresh, row_learn, known, NULL);
+    buf_free(&fresh);
+    return ok;
+}
+
+/* One number that the server answers. */
+static bool number_ask(struct fleet *f, struct buf *statement, uint64_t *number, bool *again,
+                       struct err *e)
+{
+    struct buf answer = {0};
+    char *field;
+    bool ok = fleet_ask(f, statement, &answer, again, e);
+    if (ok)
+        buf_put_u8(&answer, '\0');
+    struct tsv t = {.data = (char *)answer.data, .size = answer.size - (answer.size > 0), .e = e};
+    ok = ok && (buf_ok(&answer) || err_set(e, ERR_INTERNAL, "out of memory"));
+    if (ok && tsv_row(&t, &field, 1))
+        *number = tsv_u64(&t, field);
+    else if (ok)
+        tsv_fail(&t, "a number");
+    buf_free(&answer);
+    return ok && !t.failed;
+}
+
+/* Whether the server has the batch. While a query of its name runs nobody knows. */
+static bool is_there(struct fleet *f, const struct batch *b, const char *id, bool *there,
+                     bool *again, struct err *e)
+{
+    struct buf text = {0};
+    char day[BATCH_DAY_SIZE];
+    uint64_t running = 0, found = 0;
+    buf_printf(&text, "SELECT count() FROM system.processes WHERE query_id = '%s'", id);
+    bool ok = number_ask(f, &text, &running, again, e);
+    if (ok && running) {
+        *again = true;
+        ok = err_set(e, ERR_OUTPUT, "the store still works on a batch that was sent before");
+    }
+    batch_day(day, b->day);
+    text.size = 0;
+    buf_printf(&text, "SELECT count() FROM %s.samples WHERE day = '%s' AND kind = %d AND hour = %"
+                      PRIu64 " AND host = ", fleet_database(f), day, FLEET_SLOT, b->hour);
+    tsv_put_literal(&text, b->host);
+    buf_printf(&text, " AND batch = %" PRIu64, b->number);
+    ok = ok && number_ask(f, &text, &found, again, e);
+    *there = ok && found;
+    buf_free(&text);
+    return ok;
+}
+
+/* first: nobody has tried to send it, as far as is known. */
+static bool batch_send(struct fleet *f, const struct batch *b, bool first, struct sent_set *known,
+                       bool *again, struct err *e)
+{
+    char id[ID_SIZE];
+    bool there = false;
+    snprintf(id, sizeof id, "penumbra-%016" PRIx64, b->number);
+    if (!first && !is_there(f, b, id, &there, again, e))
+        return false;
+    /* A server that went away may have lost what it had not written out. */
+    if (!first)
+        known->day = 0;
+    day_begin(known, b->day);
+    return there || (words_send(f, "frames", FLEET_FRAMES_COLUMNS, &b->frames, known, id, again,
+                                e) &&
+                     words_send(f, "stacks", FLEET_STACKS_COLUMNS, &b->stacks, known, id, again,
+                                e) &&
+                     fleet_insert(f, "samples", FLEET_SAMPLES_COLUMNS, id, &b->samples, again, e));
+}
+
+/* Of the spool's first one. *any: there was one that could be taken. */
+static bool one_send(struct fleet *f, struct queue *spool, struct sent_set *known, bool *any,
+                     bool *again, struct err *e)
+{
+    struct queue_batch file;
+    struct batch b = {.host = NULL};
+    struct err problem = {0};
+    *any = queue_take(spool, &file, &problem);
+    if (!*any && !problem.code)
+        return true;
+    bool readable = *any && batch_read(&b, file.data, file.size, &problem);
+    bool damaged = !readable && problem.code == ERR_FORMAT;
+    bool ok = readable || err_set(e, problem.code, "%s", problem.message);
+    *again = !ok;
+    /* One that was there before us may have been sent; so may one that was tried. */
+    bool first = known->last != UINT64_MAX && file.number > known->last;
+    if (ok && (known->made || fleet_make(f, again, e))) {
+        known->made = true;
+        known->last = file.number;
+        ok = batch_send(f, &b, first, known, again, e);
+    } else
+        ok = false;
+    queue_let(spool, &file, ok || damaged);
+    batch_fini(&b);
+    return ok;
+}
+
+bool sender_run(struct fleet *f, const char *folder, struct sent_set *known, bool *again,
+                struct err *e)
+{
+    struct queue *spool = NULL;
+    *again = false;
+    bool any = true, ok = queue_open(&spool, folder, UINT64_MAX, e);
+    while (ok && any)
+        ok = one_send(f, spool, known, &any, again, e);
+    queue_close(spool);
+    return ok;
+}
+
+/* ---- the process ---- */
+
+struct sender {
+    const struct sender_options *options;
+    pid_t child, parent;
+};
+
+static void wait_ms(uint32_t ms)
+{
+    const struct timespec t = {ms / 1000, (long)(ms % 1000) * 1000000};
+    nanosleep(&t, NULL);
+}
+
+/* Nothing is left of what the parent may do, and of its files. */
+static bool rights_drop(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_CAP_AMBIENT,
+                                                              PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) &&
+           !syscall(SYS_capset, &head, none) && !syscall(SYS_close_range, 3u, ~0u, 0u);
+}
+
+static void signals_default(void)
+{
+    sigset_t none;
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_IGN); /* of a terminal: the parent ends us once the spool is empty */
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Says what changes: that it fails, as long as it does so for one reason, and that it does not. */
+static void tell(const struct sender_options *o, struct err *said, const struct err *problem)
+{
+    if (!strcmp(said->message, problem->message))
+        return;
+    char text[sizeof problem->message + 64];
+    snprintf(text, sizeof text, "%s; batches wait in the spool", problem->message);
+    o->say(problem->code ? text : "the store has all again");
+    *said = *problem;
+}
+
+static void work(const struct sender_options *o)
+{
+    struct sent_set *known = sent_set_new();
+    struct fleet *f = NULL;
+    struct err problem = {0}, said = {0};
+    uint32_t wait = 0;
+    if (known && !fleet_open(&f, &o->fleet, &problem))
+        o->say(problem.message);
+    while (known && !problem.code) {
+        struct err e = {0};
+        bool again;
+        bool ok = sender_run(f, o->spool, known, &again, &e);
+        tell(o, &said, &e);
+        wait = ok ? LOOK_MS : !wait || wait == LOOK_MS ? WAIT_MIN_MS : wait * 2;
+        wait_ms(wait < WAIT_MOST_MS ? wait : WAIT_MOST_MS);
+    }
+}
+
+static bool start(struct sender *s, struct err *e)
+{
+    s->parent = getpid();
+    s->child = fork();
+    if (s->child < 0)
+        return err_set_errno(e, ERR_INTERNAL, errno, "cannot start the sender");
+    if (s->child)
+        return true;
+    signals_default();
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    prctl(PR_SET_NAME, "penumbra-send");
+    if (getppid() == s->parent && rights_drop())
+        work(s->options);
+    _exit(1);
+}
+
+struct sender *sender_begin(const struct sender_options *options, struct err *e)
+{
+    struct sender *s = calloc(1, sizeof *s);
+    if (!s) {
+        err_set(e, ERR_INTERNAL, "out of memory");
+        return NULL;
+    }
+    s->options = options;
+    if (start(s, e))
+        return s;
+    free(s);
+    return NULL;
+}
+
+uint64_t sender_cost_ns(struct sender *s)
+{
+    struct err ignored = {0};
+    struct rusage spent;
+    struct timespec t = {0};
+    clockid_t clock;
+    int status;
+    if (s->child > 0 && wait4(s->child, &status, WNOHANG, &spent) == s->child) {
+        s->child = -1;
+        start(s, &ignored);
+    }
+    /* Of those that have ended, the parent's own figure (RUSAGE_CHILDREN) has it. */
+    if (s->child > 0 && !clock_getcpuclockid(s->child, &clock))
+        clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void sender_end(struct sender *s, uint32_t most_ms)
+{
+    struct err ignored = {0};
+    struct queue *spool = NULL;
+    if (!s)
+        return;
+    bool ok = queue_open(&spool, s->options->spool, UINT64_MAX, &ignored);
+    for (uint32_t waited = 0; ok && waited < most_ms; waited += LOOK_MS / 5) {
+        uint64_t count, bytes;
+        queue_size(spool, &count, &bytes);
+        if (!count)
+            break;
+        wait_ms(LOOK_MS / 5);
+    }
+    queue_close(spool);
+    if (s->child > 0) {
+        kill(s->child, SIGTERM);
+        waitpid(s->child, NULL, 0);
+    }
+    free(s);
+}

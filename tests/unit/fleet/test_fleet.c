@@ -1,0 +1,448 @@
+/* What is sent to a fleet's store and what is read from it: text, batches, the queue on disk. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "../database/interval.h"
+#include "fleet/batch.h"
+#include "fleet/queue.h"
+#include "fleet/tsv.h"
+#include "fleet/words.h"
+
+#define S INT64_C(1000000000)
+#define BEGIN (INT64_C(1795737600) * S) /* 2026-11-27 00:00 UTC */
+
+/* ---- text ---- */
+
+static struct tsv table(char *text, struct err *e)
+{
+    *e = (struct err){0};
+    return (struct tsv){.data = text, .size = strlen(text), .e = e};
+}
+
+static void text_comes_back(void **state)
+{
+    (void)state;
+    struct err e;
+    char *fields[2];
+    static const char hostile[] = "a\tb\nc\\d\re'\"\x1b\xff";
+    struct buf b = {0};
+    tsv_put_text(&b, hostile);
+    buf_puts(&b, "\t\n");
+    buf_put_u8(&b, '\0');
+    struct tsv t = table((char *)b.data, &e);
+    assert_true(tsv_row(&t, fields, 2));
+    assert_string_equal(fields[0], hostile);
+    assert_string_equal(fields[1], "");
+    assert_false(tsv_row(&t, fields, 2));
+    assert_false(t.failed);
+    b.size = 0;
+    tsv_put_literal(&b, "x'; DROP TABLE samples; --\\");
+    buf_put_u8(&b, '\0');
+    assert_string_equal((char *)b.data, "'x\\'; DROP TABLE samples; --\\\\'");
+    buf_free(&b);
+}
+
+/* Other tables fail, and say which row. */
+static void other_tables_fail(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"1\n", "1\t2\t3\n", "1\t2\n3\n", "1\t2\n\n", "1\\0\t2\n",
+                                        "1\t2\n3\t4\t", "1"};
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct err e;
+        char text[32], *fields[2];
+        snprintf(text, sizeof text, "%s", wrong[i]);
+        struct tsv t = table(text, &e);
+        while (tsv_row(&t, fields, 2)) {
+        }
+        assert_true(t.failed);
+        assert_int_equal(e.code, ERR_FORMAT);
+        assert_non_null(strstr(e.message, "row"));
+    }
+}
+
+static void numbers_are_numbers(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"", "-1", "+1", " 1", "1 ", "0x1", "1.5", "nan",
+                                        "18446744073709551616"};
+    char nothing[] = "";
+    struct err e;
+    struct tsv t = table(nothing, &e);
+    assert_int_equal(tsv_u64(&t, "18446744073709551615"), UINT64_MAX);
+    assert_int_equal(tsv_i64(&t, "-9223372036854775807"), -INT64_MAX);
+    assert_false(t.failed);
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        t = table(nothing, &e);
+        assert_int_equal(tsv_u64(&t, wrong[i]), 0);
+        assert_true(t.failed);
+    }
+    t = table(nothing, &e);
+    tsv_i64(&t, "9223372036854775808");
+    assert_true(t.failed);
+}
+
+static void lists_are_lists(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"", "[", "[1", "[1,", "[1,]", "1,2", "[1;2]", "[[1]]"};
+    char nothing[] = "";
+    struct err e;
+    uint64_t value, sum = 0;
+    struct tsv t = table(nothing, &e);
+    const char *at = "[1,20,300]";
+    while (tsv_list(&t, &at, &value))
+        sum += value;
+    assert_int_equal(sum, 321);
+    at = "[]";
+    assert_false(tsv_list(&t, &at, &value));
+    assert_false(t.failed);
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        t = table(nothing, &e);
+        at = wrong[i];
+        while (tsv_list(&t, &at, &value)) {
+        }
+        assert_true(t.failed);
+    }
+}
+
+/* ---- frames ---- */
+
+/* A build-id, an address or a kind that cannot be are no frames. */
+static void frames_are_checked(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "0\t0\t\t/a\t1\t0\tf\t0\n",  "1\t0\txy\t/a\t1\t0\tf\t0\n",
+        "1\t0\tabc\t/a\t1\t0\tf\t0\n", "1\t0\t\t/a\t281474976710656\t0\tf\t0\n",
+        "1\t1\t\t\t99\t0\t\t0\n",    "1\t2\t\t\t0\t0\t\t0\n",
+        "1\t300\t\t\t0\t0\t\t0\n",   "1\t0\t\t/a\t1\t0\tf\n",
+    };
+    char *fields[WORDS_FRAME_FIELDS];
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct err e;
+        struct answer a;
+        struct words w = {.frames = NULL};
+        char text[128];
+        snprintf(text, sizeof text, "%s", wrong[i]);
+        struct tsv t = table(text, &e);
+        assert_true(answer_init(&a));
+        assert_false(tsv_row(&t, fields, WORDS_FRAME_FIELDS) && words_frame(&w, &a, &t, fields));
+        assert_int_equal(e.code, ERR_FORMAT);
+        words_fini(&w);
+        answer_fini(&a);
+    }
+}
+
+/* ---- batches ---- */
+
+static const struct interval_program web = {"web.service", "httpd", "/usr/bin/httpd", 0x2030, 7};
+
+static void batch_bytes(struct buf *bytes, int64_t begin, const struct interval_program *of)
+{
+    struct err e = {0};
+    struct profile *p = interval_make(of, 1);
+    const struct store_slot slot = {.begin_ns = begin, .end_ns = begin + 60 * S,
+                                    .period_ns = 50000000, .cpus = 2, .lost = 3,
+                                    .missed_ns = 2000000};
+    bytes->size = 0;
+    if (!batch_make(p, p->names, &slot, "host", 99, bytes, &e))
+        fail_msg("%s", e.message);
+    profile_free(p);
+}
+
+static unsigned lines(const struct buf *b)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < b->size; i++)
+        count += b->data[i] == '\n';
+    return count;
+}
+
+static void batch_comes_back(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct batch b;
+    struct buf bytes = {0};
+    batch_bytes(&bytes, BEGIN + 3700 * S, &web);
+    assert_true(batch_read(&b, bytes.data, bytes.size, &e));
+    assert_int_equal(b.day, BEGIN / S / 86400);
+    assert_int_equal(b.hour, BEGIN / S + 3600);
+    assert_int_equal(b.number, 99);
+    assert_int_equal(b.taken, 7);
+    assert_int_equal(b.covered_us, 60000000);
+    assert_string_equal(b.host, "host");
+    assert_int_equal(lines(&b.frames), 3);
+    assert_int_equal(lines(&b.stacks), 1);
+    /* A slot, a total and a stack, of the interval and of the hour. */
+    assert_int_equal(lines(&b.samples), 6);
+    buf_put_u8(&b.samples, '\0');
+    assert_non_null(strstr((char *)b.samples.data,
+                           "2026-11-27\t0\t1795741200\thost\t\t\t50000\t99\t1795741300000000000\t"
+                           "1795741360000000000\t2\t1\t0\t0\t0\t0\t60000000\t3\t2000\t0\n"));
+    assert_non_null(strstr((char *)b.samples.data,
+                           "2026-11-27\t5\t1795741200\t\tweb.service\thttpd\t0\t0\t0\t0\t2\t0\t7\t"
+                           "350000\t17500000000\t0\t0\t0\t0\t0\n"));
+    batch_fini(&b);
+    buf_free(&bytes);
+}
+
+/* Every host gives a stack the same number. */
+static void numbers_are_contents(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct batch a, b, other;
+    struct buf bytes = {0};
+    struct interval_program elsewhere = web;
+    elsewhere.service = "other.service";
+    batch_bytes(&bytes, BEGIN, &web);
+    assert_true(batch_read(&a, bytes.data, bytes.size, &e));
+    batch_bytes(&bytes, BEGIN + 60 * S, &elsewhere);
+    assert_true(batch_read(&b, bytes.data, bytes.size, &e));
+    elsewhere.leaf = 0x2040;
+    batch_bytes(&bytes, BEGIN, &elsewhere);
+    assert_true(batch_read(&other, bytes.data, bytes.size, &e));
+    assert_int_equal(a.stacks.size, b.stacks.size);
+    assert_memory_equal(a.stacks.data, b.stacks.data, a.stacks.size);
+    assert_memory_equal(a.frames.data, b.frames.data, a.frames.size);
+    assert_true(other.stacks.size != a.stacks.size ||
+                memcmp(other.stacks.data, a.stacks.data, a.stacks.size) != 0);
+    batch_fini(&a);
+    batch_fini(&b);
+    batch_fini(&other);
+    buf_free(&bytes);
+}
+
+/* Cut anywhere, or with a bit that has turned, it is no batch. */
+static void damaged_batches(void **state)
+{
+    (void)state;
+    struct buf bytes = {0};
+    batch_bytes(&bytes, BEGIN, &web);
+    for (size_t i = 0; i < bytes.size; i++) {
+        struct err e = {0};
+        struct batch b;
+        bytes.data[i] ^= 1;
+        assert_false(batch_read(&b, bytes.data, bytes.size, &e));
+        assert_true(e.code);
+        batch_fini(&b);
+        bytes.data[i] ^= 1;
+        assert_false(batch_read(&b, bytes.data, i, &e));
+        batch_fini(&b);
+    }
+    buf_free(&bytes);
+}
+
+static void clocks_that_are_wrong(void **state)
+{
+    (void)state;
+    static const int64_t wrong[] = {-1, -S, INT64_C(4102444800) * S, INT64_MAX - 60 * S};
+    struct profile *p = interval_make(&web, 1);
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct err e = {0};
+        struct buf bytes = {0};
+        const struct store_slot slot = {.begin_ns = wrong[i], .end_ns = wrong[i] + 60 * S,
+                                        .period_ns = 50000000};
+        assert_false(batch_make(p, p->names, &slot, "host", 1, &bytes, &e));
+        assert_int_equal(e.code, ERR_FORMAT);
+        buf_free(&bytes);
+    }
+    profile_free(p);
+}
+
+/* ---- the queue ---- */
+
+static char folder[64];
+
+static void remove_all(void)
+{
+    DIR *d = opendir(folder);
+    for (struct dirent *at; d && (at = readdir(d));)
+        unlinkat(dirfd(d), at->d_name, 0);
+    if (d)
+        closedir(d);
+}
+
+static struct queue *queue_of(uint64_t most)
+{
+    struct err e = {0};
+    struct queue *q;
+    if (!queue_open(&q, folder, most, &e))
+        fail_msg("%s", e.message);
+    return q;
+}
+
+/* Puts the batch of minute i. */
+static struct queue_lost put(struct queue *q, int64_t i)
+{
+    struct err e = {0};
+    struct queue_lost lost;
+    struct buf bytes = {0};
+    batch_bytes(&bytes, BEGIN + i * 60 * S, &web);
+    if (!queue_put(q, &bytes, &lost, &e))
+        fail_msg("%s", e.message);
+    buf_free(&bytes);
+    return lost;
+}
+
+/* The minute of the oldest one, which is let go. */
+static int64_t take(struct queue *q, bool done)
+{
+    struct err e = {0};
+    struct queue_batch file;
+    struct batch b;
+    if (!queue_take(q, &file, &e))
+        return -1;
+    assert_true(batch_read(&b, file.data, file.size, &e));
+    buf_put_u8(&b.samples, '\0');
+    const char *at = strstr((char *)b.samples.data, "\t99\t");
+    int64_t minute = (strtoll(at + 4, NULL, 10) - BEGIN) / (60 * S);
+    batch_fini(&b);
+    queue_let(q, &file, done);
+    return minute;
+}
+
+static void in_order(void **state)
+{
+    (void)state;
+    remove_all();
+    struct queue *q = queue_of(1 << 30);
+    for (int64_t i = 0; i < 12; i++)
+        put(q, i);
+    assert_int_equal(take(q, false), 0);
+    assert_int_equal(take(q, true), 0);
+    assert_int_equal(take(q, true), 1);
+    queue_close(q);
+    /* Another process goes on. */
+    q = queue_of(1 << 30);
+    put(q, 12);
+    for (int64_t i = 2; i <= 12; i++)
+        assert_int_equal(take(q, true), i);
+    assert_int_equal(take(q, true), -1);
+    queue_close(q);
+}
+
+/* The oldest go, and are counted; one that is being sent stays. */
+static void bounded(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct buf one = {0};
+    struct queue_batch held;
+    remove_all();
+    batch_bytes(&one, BEGIN, &web);
+    struct queue *q = queue_of(one.size * 3 + one.size / 2);
+    uint64_t lost = 0, count, bytes;
+    for (int64_t i = 0; i < 3; i++)
+        put(q, i);
+    assert_true(queue_take(q, &held, &e));
+    struct queue *taker = queue_of(1 << 30);
+    for (int64_t i = 3; i < 8; i++) {
+        struct queue_lost now = put(q, i);
+        assert_int_equal(now.taken, now.batches * 7);
+        assert_int_equal(now.covered_us, now.batches * 60000000);
+        lost += now.batches;
+    }
+    queue_size(q, &count, &bytes);
+    assert_int_equal(count, 3);
+    assert_int_equal(lost, 5);
+    assert_int_equal(take(taker, true), -1);
+    queue_let(q, &held, false);
+    assert_int_equal(take(taker, true), 0);
+    assert_int_equal(take(taker, true), 6);
+    assert_int_equal(take(taker, true), 7);
+    /* One that is larger than all of it. */
+    struct queue_lost none;
+    queue_bound(q, one.size / 2);
+    assert_false(queue_put(q, &one, &none, &e));
+    assert_int_equal(e.code, ERR_OUTPUT);
+    queue_close(q);
+    queue_close(taker);
+    buf_free(&one);
+}
+
+/* No room on the disk: nothing is left of it, and it goes on later. */
+static void disk_full(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct buf one = {0};
+    struct queue_lost lost;
+    uint64_t count, bytes;
+    remove_all();
+    batch_bytes(&one, BEGIN, &web);
+    struct queue *q = queue_of(1 << 30);
+    struct rlimit before, small;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = one.size / 2;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    bool ok = queue_put(q, &one, &lost, &e);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_false(ok);
+    assert_int_equal(e.code, ERR_OUTPUT);
+    queue_size(q, &count, &bytes);
+    assert_int_equal(count, 0);
+    put(q, 5);
+    assert_int_equal(take(q, true), 5);
+    queue_close(q);
+    buf_free(&one);
+}
+
+/* Other files, links and half-written ones are none of its batches. */
+static void strangers(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"new", "1.batch", "000000000000000000001.batch", "x.batch",
+                                        "99999999999999999999999.batch"};
+    uint64_t count, bytes;
+    remove_all();
+    int d = open(folder, O_RDONLY | O_DIRECTORY);
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        close(openat(d, names[i], O_WRONLY | O_CREAT, 0600));
+    assert_int_equal(symlinkat("/etc/passwd", d, "00000000000000000001.batch"), 0);
+    close(d);
+    struct queue *q = queue_of(1 << 30);
+    queue_size(q, &count, &bytes);
+    assert_int_equal(count, 0);
+    assert_int_equal(take(q, true), -1);
+    queue_close(q);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/penumbra-fleet-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    remove_all();
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_comes_back),  cmocka_unit_test(other_tables_fail),
+        cmocka_unit_test(numbers_are_numbers), cmocka_unit_test(lists_are_lists),
+        cmocka_unit_test(frames_are_checked), cmocka_unit_test(batch_comes_back),
+        cmocka_unit_test(numbers_are_contents), cmocka_unit_test(damaged_batches),
+        cmocka_unit_test(clocks_that_are_wrong), cmocka_unit_test(in_order),
+        cmocka_unit_test(bounded),          cmocka_unit_test(disk_full),
+        cmocka_unit_test(strangers),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
