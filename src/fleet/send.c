@@ -328,7 +328,6 @@ uint64_t sender_cost_ns(struct sender *s)
         s->child = -1;
         start(s, &ignored);
     }
-    /* Of those that have ended, the parent's own figure (RUSAGE_CHILDREN) has it. */
     if (s->child > 0 && !clock_getcpuclockid(s->child, &clock))
         clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;

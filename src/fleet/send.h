@@ -17,14 +17,14 @@ struct sender;
 struct sender_options {
     struct fleet_options fleet;
     const char *spool; /* the folder */
-    /* What the child says: of `say`, that something goes wrong, once each time, and that it goes
-     * well again. */
+    /* Called by the child: that something goes wrong, once as long as it is the same, and that all
+     * is well again. */
     void (*say)(const char *message);
 };
 
 /* NULL: *e. The options are borrowed until sender_end. */
 struct sender *sender_begin(const struct sender_options *options, struct err *e);
-/* Starts it again if it has ended. Its CPU time so far, also of those that have ended. */
+/* Its CPU time so far; of one that has ended, RUSAGE_CHILDREN has it. Starts it again if it has. */
 uint64_t sender_cost_ns(struct sender *s);
 /* Waits until the spool is empty, `most_ms` at most, then ends it. */
 void sender_end(struct sender *s, uint32_t most_ms);
