@@ -168,6 +168,11 @@ static bool check_trigger(struct recording *r, struct err *e)
     r->config.period = first->period;
     r->config.mechanism = MECHANISM_PERF;
     r->config.signal = SIGTRAP;
+    if (r->options.machine.waits) {
+        r->config.more_triggers = 1;
+        r->config.more[0] = (struct spool_trigger){.trigger = TRIGGER_WAKING,
+                                                   .period = first->period};
+    }
     return machine_open(&r->machine, &r->options.machine, first->period, e);
 }
 

@@ -130,6 +130,9 @@ static bool machine_values_settle(struct recording_options *o, struct err *e)
     struct record_values *v = &o->values;
     if (!o->engine.tools && !v->file)
         return true;
+    if (o->machine.waits)
+        return err_set(e, ERR_USAGE, "values are captured at samples of CPU time: leave out -e "
+                                     "wall");
     if (o->engine.length > TUPLE_LENGTH_MAX)
         return err_set(e, ERR_USAGE, "at most %d instructions are interpreted one after the other "
                                      "(--length)", TUPLE_LENGTH_MAX);
@@ -139,7 +142,7 @@ static bool machine_values_settle(struct recording_options *o, struct err *e)
     return true;
 }
 
-/* From outside: samples of CPU time, and values. */
+/* From outside: samples of CPU time, or of elapsed time, and values. */
 static bool machine_settle(struct recording_options *o, struct err *e)
 {
     const struct machine_options *m = &o->machine;
@@ -150,8 +153,10 @@ static bool machine_settle(struct recording_options *o, struct err *e)
         return err_set(e, ERR_USAGE,
                        "%s looks at processes from outside, and %s needs Penumbra in the program",
                        how, entering);
-    if (o->events.count > 1 || strcmp(event, "cpu") != 0)
-        return err_set(e, ERR_USAGE, "%s samples CPU time alone (-e cpu)", how);
+    o->machine.waits = !strcmp(event, "wall");
+    if (o->events.count > 1 || (!o->machine.waits && strcmp(event, "cpu") != 0))
+        return err_set(e, ERR_USAGE, "%s samples CPU time (-e cpu) or elapsed time (-e wall) alone",
+                       how);
     if (o->pid && !m->external)
         return err_set(e, ERR_USAGE, "%s and -p exclude each other; of one process from outside: "
                                      "--external -p %d", how, o->pid);

@@ -52,6 +52,8 @@ static struct symbol_location pseudo_frames(uint64_t what)
     static const struct symbol_frame truncated = {.function = "[truncated]", .file = ""};
     static const struct symbol_frame unattributed = {.function = "[unattributed]", .file = ""};
     static const struct symbol_frame folded = {.function = "[folded]", .file = ""};
+    static const struct symbol_frame queue = {.function = "[run queue]", .file = ""};
+    static const struct symbol_frame wakes = {.function = "[wakes]", .file = ""};
     static const struct symbol_frame unknown = {.function = "[unknown]", .file = ""};
     switch (what) {
     case KEY_TRUNCATED:
@@ -60,6 +62,10 @@ static struct symbol_location pseudo_frames(uint64_t what)
         return (struct symbol_location){.frames = &unattributed, .count = 1};
     case KEY_FOLDED:
         return (struct symbol_location){.frames = &folded, .count = 1};
+    case KEY_RUN_QUEUE:
+        return (struct symbol_location){.frames = &queue, .count = 1};
+    case KEY_WAKES:
+        return (struct symbol_location){.frames = &wakes, .count = 1};
     default:
         return (struct symbol_location){.frames = &unknown, .count = 1};
     }

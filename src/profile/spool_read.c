@@ -93,9 +93,8 @@ static void trigger_name(struct spool_trigger c, bool outside, char *out, size_t
         [TRIGGER_WALL] = "wall",
         [TRIGGER_PAGE_FAULTS] = "page-faults",
         [TRIGGER_CONTEXT_SWITCHES] = "context-switches",
-        [TRIGGER_MALLOC] = "malloc",
-        [TRIGGER_READ] = "read", [TRIGGER_WRITE] = "write",
-        [TRIGGER_LOCK_WAIT] = "lock-wait", [TRIGGER_CHECKS] = "checks",
+        [TRIGGER_MALLOC] = "malloc", [TRIGGER_READ] = "read", [TRIGGER_WRITE] = "write",
+        [TRIGGER_LOCK_WAIT] = "lock-wait", [TRIGGER_CHECKS] = "checks", [TRIGGER_WAKING] = "waking",
     };
     static const char *const hardware[] = {
         [PERF_COUNT_HW_CPU_CYCLES] = "cycles",
@@ -122,6 +121,7 @@ static const char *unit_name(uint32_t trigger)
     case TRIGGER_CPU:
     case TRIGGER_WALL:
     case TRIGGER_LOCK_WAIT:
+    case TRIGGER_WAKING:
         return "nanoseconds";
     case TRIGGER_MALLOC:
     case TRIGGER_READ:

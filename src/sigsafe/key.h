@@ -39,6 +39,8 @@ enum key_pseudo {
     /* of exact calls: contexts that the tree has no room for, below the last that it has
      * (tools/calls.c) */
     KEY_FOLDED = 3,
+    KEY_RUN_QUEUE = 4, /* below what a thread did last: it is ready, and waits for a processor */
+    KEY_WAKES = 5, /* below a stack that wakes a thread: what follows is where that one waited */
     KEY_PSEUDO_COUNT
 };
 

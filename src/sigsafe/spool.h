@@ -64,6 +64,9 @@ enum trigger_kind {
     TRIGGER_LOCK_WAIT, /* nanoseconds waited for locks and conditions */
     /* Compiled-in instrumentation (spool_inst.h): checks that the program has passed. */
     TRIGGER_CHECKS,
+    /* With TRIGGER_WALL of the whole machine: nanoseconds that others waited until a thread woke
+     * them (collector/machine/machine_waits.h). */
+    TRIGGER_WAKING,
 };
 
 static inline bool trigger_is_synchronous(uint32_t trigger)

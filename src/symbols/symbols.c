@@ -35,6 +35,8 @@ static const struct symbol_frame frames_pseudo[] = {
     [KEY_TRUNCATED] = { .function = "[truncated]", .file = "" },
     [KEY_UNATTRIBUTED] = { .function = "[unattributed]", .file = "" },
     [KEY_FOLDED] = { .function = "[folded]", .file = "" },
+    [KEY_RUN_QUEUE] = { .function = "[run queue]", .file = "" },
+    [KEY_WAKES] = { .function = "[wakes]", .file = "" },
 };
 
 static struct bucket *bucket_of(const struct symbols *s, uint32_t process, uint32_t image)

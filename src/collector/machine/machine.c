@@ -9,14 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "collector/machine/machine_internal.h"
+#include "collector/machine/machine_waits.h"
 #include "collector/measure.h"
 #include "sigsafe/settings.h"
 
 enum { ROUND_MS = 100, LASTING_ROUND_MS = 500, LASTING_RING = 2 << 20, RING = 16 << 20 };
 #define LASTING_TABLES (UINT64_C(40) << 20)
+/* Between looks at waiting threads; and in so many times the time that one takes there is one. */
+enum { LOOK_LEAST_MS = 10, LOOK_MOST_MS = 500, LOOK_SHARE = 200 };
 
 /* ---- what is asked for ---- */
 
@@ -52,17 +56,27 @@ static bool cgroup_open(const char *name, int *fd, struct err *e)
 }
 
 /* Where stacks are walked: in the kernel, where that can be; PENUMBRA_WALK=kernel: there or not at
- * all; =collector: not there. */
+ * all; =collector: not there. What threads wait for is known from there only. */
 static bool bpf_open(struct machine *m, struct err *e)
 {
     const char *where = getenv("PENUMBRA_WALK");
     bool asked = where && !strcmp(where, "kernel");
-    if (where && !strcmp(where, "collector"))
-        return true;
-    if (where && *where && !asked)
+    bool not_there = where && !strcmp(where, "collector");
+    if (where && *where && !asked && !not_there)
         return err_set(e, ERR_USAGE, "PENUMBRA_WALK is \"%s\"; it may be \"kernel\" or "
                                      "\"collector\"", where);
-    return machine_bpf_open(&m->bpf, &m->rings, m->lasting, asked ? e : &m->no_bpf) || !asked;
+    const struct machine_bpf_wishes wishes = {.lasting = m->lasting, .walks = !not_there,
+                                              .waits = m->waits};
+    if ((not_there && !m->waits) || machine_bpf_open(&m->bpf, &m->rings, &wishes, &m->no_bpf))
+        return true;
+    if (m->waits)
+        return err_set(e, m->no_bpf.code, "what threads of the whole machine wait for is not seen: "
+                                          "%s. Try -e cpu, or, for one program, penumbra record "
+                                          "-e wall PROGRAM",
+                       m->no_bpf.message);
+    if (asked)
+        *e = m->no_bpf;
+    return !asked;
 }
 
 bool machine_open(struct machine **to, const struct machine_options *o, uint64_t period_ns,
@@ -74,6 +88,9 @@ bool machine_open(struct machine **to, const struct machine_options *o, uint64_t
     m->period_ns = period_ns;
     m->cgroup = -1;
     m->lasting = o->lasting;
+    m->waits = o->waits;
+    if (m->waits)
+        machine_kernel_ranges(&m->ranges);
     m->images.tables_most = o->lasting ? LASTING_TABLES : MACHINE_TABLES_MOST;
     m->processes.services = o->lasting ? &m->services : NULL;
     pthread_mutex_init(&m->walking, NULL);
@@ -115,12 +132,58 @@ static void reader_hurry(void)
         setpriority(PRIO_PROCESS, 0, NICE); /* of the calling thread */
 }
 
+/* What has been lost by what the rings tell: the next look comes after that in the queue. */
+static void losses_see(struct machine *m)
+{
+    if (m->losses != m->rings.losses)
+        machine_bpf_look_again(m->bpf);
+    m->losses = m->rings.losses;
+}
+
+/* Looks at who waits, if it is time to. How many ms there are until the next time. */
+static int look(struct machine *m)
+{
+    losses_see(m);
+    uint64_t now = monotonic_ns(), begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (now >= m->look_ns) {
+        machine_bpf_look(m->bpf, &m->rings, m->period_ns);
+        uint64_t ms = (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun) * LOOK_SHARE / 1000000;
+        ms = ms < LOOK_LEAST_MS ? LOOK_LEAST_MS : ms > LOOK_MOST_MS ? LOOK_MOST_MS : ms;
+        m->look_ns = now + ms * 1000000;
+    }
+    return (int)((m->look_ns - now) / 1000000) + 1;
+}
+
+/* Who waits now is found once more. */
+static void waits_stop(struct machine *m)
+{
+    machine_rings_read(&m->rings, false);
+    machine_bpf_look_again(m->bpf); /* what has been lost may not have been told yet */
+    machine_bpf_stop(m->bpf, &m->rings);
+}
+
+/* Until a ring fills, or so many ms have passed. */
+static void reader_wait(struct machine *m, int ms)
+{
+    uint64_t end = monotonic_ns() + (uint64_t)ms * 1000000;
+    while (m->waits && !__atomic_load_n(&m->stop, __ATOMIC_ACQUIRE)) {
+        int next = look(m);
+        uint64_t now = monotonic_ns();
+        if (now >= end || machine_rings_wait(&m->rings, next))
+            return;
+    }
+    if (!m->waits)
+        machine_rings_wait(&m->rings, ms);
+}
+
 static void *reader_run(void *context)
 {
     struct machine *m = context;
     reader_hurry();
     for (;;) {
         bool last = __atomic_load_n(&m->stop, __ATOMIC_ACQUIRE);
+        if (m->waits && last)
+            waits_stop(m);
         bool some = machine_rings_read(&m->rings, last);
         if (last)
             __atomic_store_n(&m->complete, true, __ATOMIC_RELEASE);
@@ -128,7 +191,7 @@ static void *reader_run(void *context)
             sem_post(&m->more);
         if (last)
             break;
-        machine_rings_wait(&m->rings, m->lasting ? LASTING_ROUND_MS : ROUND_MS);
+        reader_wait(m, m->lasting ? LASTING_ROUND_MS : ROUND_MS);
     }
     __atomic_fetch_add(&m->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID), __ATOMIC_RELAXED);
     return NULL;
@@ -140,17 +203,34 @@ static void note_lost(struct machine *m, uint64_t lost)
     __atomic_fetch_add(&spool_header(m->processes.spool)->drops[DROP_LOST], lost,
                        __ATOMIC_RELAXED);
     machine_processes_forget(&m->processes);
+    if (m->waits)
+        machine_waits_forget(m->sampler);
 }
 
-static void walk_take(struct machine *m, const struct machine_record *r)
+/* A stack that is complete in its record. */
+static void stack_take(struct machine *m, const struct machine_record *r)
 {
-    if (r->reason == WALK_DONE) {
-        machine_sampler_take(m->sampler, r);
-        return;
+    switch (r->subject) {
+    case WALK_WAIT: machine_waits_begin(m->sampler, r); break;
+    case WALK_WAKE: machine_waits_wake(m->sampler, r); break;
+    default: machine_sampler_take(m->sampler, r); break;
     }
+}
+
+/* What the kernel lacked to walk it. */
+static void want(struct machine *m, const struct machine_record *r)
+{
     struct machine_process *p = machine_process_find(&m->processes, r->pid);
     if (m->bpf && p && machine_process_is_selected(&m->processes, p))
         machine_bpf_want(m->bpf, &m->processes, p, r);
+}
+
+static void sample_take(struct machine *m, const struct machine_record *r)
+{
+    if (r->reason != WALK_DONE)
+        want(m, r);
+    if (r->reason == WALK_DONE || r->kind == MACHINE_SAMPLE)
+        stack_take(m, r);
 }
 
 static void record_take(struct machine *m, const struct machine_queued *queued)
@@ -159,13 +239,24 @@ static void record_take(struct machine *m, const struct machine_queued *queued)
     if (!machine_record_read(queued->bytes, queued->size, &r))
         return;
     switch (r.kind) {
-    case MACHINE_SAMPLE: machine_sampler_take(m->sampler, &r); break;
-    case MACHINE_WALK: walk_take(m, &r); break;
+    case MACHINE_SAMPLE:
+    case MACHINE_WALK: sample_take(m, &r); break;
+    case MACHINE_END: machine_waits_end(m->sampler, &r); break;
     case MACHINE_CAPTURE: machine_values_take(m->values, &r); break;
     case MACHINE_LOST: note_lost(m, r.lost); break;
     case MACHINE_THROTTLE: m->throttled++; break;
     default: machine_processes_note(&m->processes, &r); break;
     }
+}
+
+/* All of an earlier time has been taken. */
+static void waits_last(struct machine *m, uint64_t time)
+{
+    if (!m->waits || time == UINT64_MAX)
+        return;
+    pthread_mutex_lock(&m->walking);
+    machine_waits_last(m->sampler, time);
+    pthread_mutex_unlock(&m->walking);
 }
 
 static void *walker_run(void *context)
@@ -182,12 +273,22 @@ static void *walker_run(void *context)
             pthread_mutex_unlock(&m->walking);
             free(queued.bytes);
         }
+        waits_last(m, queued.time);
     }
     __atomic_fetch_add(&m->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID), __ATOMIC_RELAXED);
     return NULL;
 }
 
 /* ---- beginning and end ---- */
+
+/* Who waits already is found at once. */
+static void waits_begin(struct machine *m)
+{
+    struct stat st;
+    uint64_t group = m->cgroup >= 0 && !fstat(m->cgroup, &st) ? st.st_ino : 0;
+    machine_bpf_waits(m->bpf, m->period_ns, group);
+    machine_bpf_look(m->bpf, &m->rings, 0);
+}
 
 bool machine_begin(struct machine *m, const struct record_spool *spool, struct record_files *files,
                    int32_t pid, struct err *e)
@@ -199,6 +300,7 @@ bool machine_begin(struct machine *m, const struct record_spool *spool, struct r
     m->sampler = machine_sampler_make(&m->processes, c->max_depth, m->period_ns, c->timeline);
     if (!m->sampler)
         return err_set(e, ERR_INTERNAL, "out of memory");
+    m->sampler->kernel = m->ranges;
     m->start_ns = monotonic_ns();
     m->begun_ns = busy_read();
     m->processes.selection.pid = pid;
@@ -207,6 +309,8 @@ bool machine_begin(struct machine *m, const struct record_spool *spool, struct r
         return false;
     machine_rings_start(&m->rings);
     machine_values_run(m->values, true);
+    if (m->waits)
+        waits_begin(m);
     machine_processes_scan(&m->processes);
     return true;
 }
@@ -299,6 +403,8 @@ static void put_notes(const struct machine *m, struct buf *notes)
     put_some(notes, m->sampler->over, "sample", "samples",
              "left out: of threads at their very end, which have no number any more");
     put_walked(m, notes);
+    if (m->waits)
+        machine_waits_notes(m->sampler, notes);
     put_some(notes, m->rings.broken, "record", "records", "of the kernel's made no sense");
     machine_values_notes(m->values, notes);
     buf_printf(notes,
@@ -321,10 +427,15 @@ void machine_stop(struct machine *m, struct buf *notes)
 {
     if (!m || !m->reads)
         return;
-    uint64_t busy = busy_read();
+    uint64_t busy = busy_read(), now = monotonic_ns();
+    pthread_mutex_lock(&m->walking);
+    m->sampler->waits.end_ns = now;
+    pthread_mutex_unlock(&m->walking);
     machine_values_run(m->values, false);
     machine_rings_stop(&m->rings);
     threads_end(m);
+    if (m->waits)
+        machine_waits_finish(m->sampler, now);
     uint64_t lost = machine_rings_lost(&m->rings);
     if (lost > m->lost)
         note_lost(m, lost - m->lost);

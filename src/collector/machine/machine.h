@@ -30,6 +30,7 @@ struct machine_options {
     /* for as long as the machine runs: little memory, and a process has its service
      * (machine_service.h) instead of its arguments */
     bool lasting;
+    bool waits; /* -e wall: elapsed time of threads, and not CPU time alone */
 };
 
 struct machine;

@@ -21,12 +21,14 @@ struct machine {
     struct machine_images images;
     struct machine_processes processes;
     struct machine_services services;
+    struct machine_ranges ranges; /* with waits */
     struct machine_sampler *sampler;
     bool values_wanted;
     struct machine_values *values; /* NULL: none */
     uint64_t period_ns;
     int cgroup;         /* descriptor; -1 */
     bool whole;         /* all processes are recorded */
+    bool waits;         /* elapsed time, and not CPU time alone */
     bool lasting;
     /* the walker holds it while it counts a record; what is below belongs to it then */
     pthread_mutex_t walking;
@@ -35,6 +37,8 @@ struct machine {
     bool stop;          /* atomic, the reader's: once more, and to the end */
     bool complete;      /* atomic, the walker's: nothing more will come */
     sem_t more;         /* the queue has been filled */
+    /* The reader's: when the next look is due, and how often records had been lost at the last. */
+    uint64_t look_ns, losses;
     uint64_t lost, throttled;
     uint64_t cpu_ns;    /* of both threads */
     uint64_t start_ns;  /* CLOCK_MONOTONIC */

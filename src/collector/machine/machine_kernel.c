@@ -196,3 +196,44 @@ bool machine_kernel_name(struct profile *p, const struct spool *spool, bool same
     machine_symbols_free(symbols);
     return ok;
 }
+
+/* ---- ranges ---- */
+
+/* Where the symbol stands in the list; its count, if there is none. */
+static size_t symbol_named(const struct machine_symbols *s, const char *name)
+{
+    size_t i = 0;
+    while (i < s->count && strcmp(symbol_name(s, &s->list[i]), name) != 0)
+        i++;
+    return i;
+}
+
+/* last NULL: the function `first` alone. */
+static bool range_find(const struct machine_symbols *s, const char *first, const char *last,
+                       uint64_t *lo, uint64_t *hi)
+{
+    size_t from = symbol_named(s, first), to = last ? symbol_named(s, last) : from + 1;
+    while (!last && to < s->count && s->list[to].address == s->list[from].address)
+        to++;
+    if (from >= s->count || to >= s->count)
+        return false;
+    *lo = s->list[from].address;
+    *hi = s->list[to].address;
+    return *lo < *hi;
+}
+
+bool machine_kernel_ranges(struct machine_ranges *r)
+{
+    struct machine_symbols *s = machine_symbols_read();
+    *r = (struct machine_ranges){0};
+    bool ok = s &&
+              range_find(s, "__sched_text_start", "__sched_text_end", &r->waits_lo,
+                         &r->waits_hi) &&
+              range_find(s, "try_to_wake_up", NULL, &r->wakes_lo, &r->wakes_hi) &&
+              range_find(s, "asm_common_interrupt", "__irqentry_text_end", &r->interrupts_lo,
+                         &r->interrupts_hi);
+    if (!ok)
+        *r = (struct machine_ranges){0};
+    machine_symbols_free(s);
+    return ok;
+}

@@ -25,6 +25,15 @@ struct spool;
 bool machine_kernel_name(struct profile *p, const struct spool *spool, bool same_boot,
                          bool *hidden);
 
+/* Addresses of functions in which stacks of waits, and of wakes, end (machine_sample.c). */
+struct machine_ranges {
+    uint64_t waits_lo, waits_hi; /* of the scheduler: who calls them waits */
+    uint64_t wakes_lo, wakes_hi; /* who calls this one wakes */
+    uint64_t interrupts_lo, interrupts_hi; /* what is called from there is an interrupt */
+};
+/* False: names are hidden, or not known; then all are empty. */
+bool machine_kernel_ranges(struct machine_ranges *ranges);
+
 /* The same by names that were read before, as those of /proc may be hidden by now. NULL without
  * memory. */
 struct machine_symbols;

@@ -29,13 +29,21 @@ bool machine_process_is_selected(const struct machine_processes *all,
 
 /* ---- they come and go ---- */
 
+static void thread_ends(struct machine_thread *t, uint64_t time)
+{
+    if (t->record)
+        t->record->end_ns = time;
+    if (t->waking)
+        t->waking->end_ns = time;
+}
+
 static void threads_free(struct machine_process *p, uint64_t end_ns)
 {
     while (p->threads) {
         struct machine_thread *t = p->threads;
         p->threads = t->next;
-        if (t->record && !t->record->end_ns)
-            t->record->end_ns = end_ns;
+        thread_ends(t, t->record && t->record->end_ns ? t->record->end_ns : end_ns);
+        free(t->wait.path);
         free(t);
     }
 }
@@ -264,8 +272,8 @@ static void process_fork(struct machine_processes *all, const struct machine_rec
 static void thread_end(struct machine_process *p, int32_t tid, uint64_t time)
 {
     for (struct machine_thread *t = p->threads; t; t = t->next)
-        if (t->tid == tid && t->record)
-            t->record->end_ns = time;
+        if (t->tid == tid)
+            thread_ends(t, time);
 }
 
 /* The first thread may end before others do: then the process is over a little early. */
@@ -345,13 +353,9 @@ struct spool_process *machine_process_record(struct machine_processes *all,
     return record;
 }
 
-struct spool_thread *machine_thread_record(struct machine_processes *all,
-                                           struct machine_process *p, struct machine_thread *t)
+static struct spool_thread *record_make(const struct spool *s, struct spool_process *process,
+                                        const struct machine_thread *t)
 {
-    const struct spool *s = all->spool;
-    struct spool_process *process = machine_process_record(all, p);
-    if (!process || t->record)
-        return t->record;
     struct spool_thread *record = spool_alloc_as(s, sizeof *record);
     struct cct_node *root = record ? spool_alloc_as(s, sizeof *root) : NULL;
     if (!root)
@@ -361,7 +365,35 @@ struct spool_thread *machine_thread_record(struct machine_processes *all,
     record->tree = spool_ref_of(s, root);
     record->start_ns = process->start_ns;
     memcpy(record->name, t->name, sizeof record->name);
-    spool_push_as(s, &process->threads, record);
-    t->record = record;
     return record;
+}
+
+struct spool_thread *machine_thread_record(struct machine_processes *all,
+                                           struct machine_process *p, struct machine_thread *t)
+{
+    const struct spool *s = all->spool;
+    struct spool_process *process = machine_process_record(all, p);
+    if (!process || t->record)
+        return t->record;
+    t->record = record_make(s, process, t);
+    if (!t->record)
+        return NULL;
+    t->record->life = spool_ref_of(s, t->record);
+    spool_push_as(s, &process->threads, t->record);
+    return t->record;
+}
+
+struct spool_thread *machine_thread_waking(struct machine_processes *all,
+                                           struct machine_process *p, struct machine_thread *t)
+{
+    const struct spool_thread *first = machine_thread_record(all, p, t);
+    if (!first || t->waking)
+        return t->waking;
+    t->waking = record_make(all->spool, p->record, t);
+    if (!t->waking)
+        return NULL;
+    t->waking->life = first->life;
+    t->waking->which = 1;
+    spool_push_as(all->spool, &p->record->threads, t->waking);
+    return t->waking;
 }

@@ -28,13 +28,35 @@
 
 enum { MACHINE_PROCESS_HASH = 4096, MACHINE_NAME = 16 };
 
+/* What a thread waits for (machine_waits.h). */
+struct machine_wait {
+    uint64_t begun;  /* CLOCK_MONOTONIC; 0: it is not known to wait */
+    uint64_t told_ns; /* when a record told of it */
+    uint64_t ended;  /* of the last that is over: when it had begun */
+    uint64_t charged_of, charged_ns; /* of the wait that began then, while it lasted */
+    uint64_t rest_ns; /* that were too few to be charged */
+    bool rests;      /* rest_ns has been drawn */
+    spool_ref node;  /* where it waits */
+    uint32_t odds;   /* it stands for so many */
+    uint32_t truncation; /* enum truncation */
+    bool guessed;
+    uint64_t *path;  /* the keys down to the node */
+    uint32_t path_count, path_capacity;
+    /* Who has woken it: the record and the node in its tree; 0: nobody yet. */
+    struct spool_thread *waker;
+    spool_ref waker_node;
+    uint64_t waker_rest_ns;
+};
+
 struct machine_thread {
     struct machine_thread *next; /* of the process */
     int32_t tid;
     char name[MACHINE_NAME];
     struct spool_thread *record; /* NULL: it has no sample yet */
+    struct spool_thread *waking; /* by TRIGGER_WAKING; NULL: it has none yet */
     uint8_t *block, *block_end;  /* sigsafe/cct_grow.h */
     struct timeline timeline;
+    struct machine_wait wait;
 };
 
 struct machine_process {
@@ -98,6 +120,9 @@ struct machine_thread *machine_thread_at(struct machine_process *p, int32_t tid)
 struct spool_process *machine_process_record(struct machine_processes *all,
                                              struct machine_process *p);
 struct spool_thread *machine_thread_record(struct machine_processes *all,
+                                           struct machine_process *p, struct machine_thread *t);
+/* That of the waits that it has ended. */
+struct spool_thread *machine_thread_waking(struct machine_processes *all,
                                            struct machine_process *p, struct machine_thread *t);
 /* What is mapped where, for the unwinder. NULL: no memory. */
 const struct unwind_index *machine_process_index(struct machine_processes *all,

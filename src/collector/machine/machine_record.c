@@ -55,11 +55,17 @@ static const uint8_t register_of[] = {UNWIND_RAX, UNWIND_RBX, UNWIND_RCX, UNWIND
                                       UNWIND_R9,  UNWIND_R10, UNWIND_R11, UNWIND_R12, UNWIND_R13,
                                       UNWIND_R14, UNWIND_R15};
 
+static void take_registers(struct reader *r, struct machine_record *out)
+{
+    for (size_t i = 0; i < sizeof register_of; i++)
+        out->regs.r[register_of[i]] = take_u64(r);
+}
+
 static void read_user(struct reader *r, struct machine_record *out)
 {
     out->abi = take_u64(r);
-    for (size_t i = 0; out->abi != PERF_SAMPLE_REGS_ABI_NONE && i < sizeof register_of; i++)
-        out->regs.r[register_of[i]] = take_u64(r);
+    if (out->abi != PERF_SAMPLE_REGS_ABI_NONE)
+        take_registers(r, out);
     uint64_t asked = take_u64(r);
     out->stack = take(r, asked);
     out->stack_size = asked ? take_u64(r) : 0;
@@ -67,25 +73,89 @@ static void read_user(struct reader *r, struct machine_record *out)
     out->stack_cut = out->stack_size == MACHINE_STACK;
 }
 
-/* What the BPF program has written; behind the size of it. */
+static void take_wait(struct machine_record *out, const struct walk_head *h)
+{
+    out->subject = (enum walk_subject)h->subject;
+    out->reason = (enum walk_reason)h->reason;
+    out->identity = h->identity;
+    out->at = h->at;
+    out->walk_ns = h->ns;
+    out->waiter_pid = h->pid;
+    out->waiter_tid = h->tid;
+    out->begun = h->begun;
+    out->odds = h->odds;
+}
+
+static bool take_head(struct reader *r, struct walk_head *h, struct machine_record *out)
+{
+    const void *at = take(r, sizeof *h);
+    if (!at)
+        return false;
+    memcpy(h, at, sizeof *h);
+    take_wait(out, h);
+    r->ok = h->reason < WALK_REASONS && h->subject < WALK_SUBJECTS;
+    return r->ok;
+}
+
 static void read_walk(struct reader *r, struct machine_record *out)
 {
-    struct walk_record w;
-    size_t head = offsetof(struct walk_record, address);
-    const void *at = take(r, head);
+    struct walk_head h;
     out->kind = MACHINE_WALK;
+    if (!take_head(r, &h, out))
+        return;
+    out->user_count = h.user;
+    out->kernel_count = h.kernel;
+    out->user = take(r, h.user * sizeof *out->user);
+    out->kernel = take(r, h.kernel * sizeof *out->kernel);
+}
+
+/* The stack is followed by what aligns records. */
+static void read_piece(struct reader *r, struct machine_record *out)
+{
+    struct walk_head h;
+    if (!take_head(r, &h, out))
+        return;
+    out->abi = (uint32_t)take_i32(r);
+    out->stack_size = (uint32_t)take_i32(r);
+    take_registers(r, out);
+    out->kernel = take(r, WALK_KERNEL * sizeof *out->kernel);
+    out->kernel_count = h.kernel;
+    out->stack = take(r, out->stack_size);
+    out->stack_cut = out->stack_size == WALK_PIECE;
+    r->ok = r->ok && out->stack_size <= WALK_PIECE && h.kernel <= WALK_KERNEL &&
+            out->abi <= PERF_SAMPLE_REGS_ABI_64 && out->subject != WALK_CPU;
+}
+
+static void read_end(struct reader *r, struct machine_record *out)
+{
+    struct wait_end end;
+    const void *at = take(r, sizeof end);
+    out->kind = MACHINE_END;
     if (!at)
         return;
-    memcpy(&w, at, head);
-    out->reason = (enum walk_reason)w.reason;
-    out->identity = w.identity;
-    out->at = w.at;
-    out->walk_ns = w.ns;
-    out->user_count = w.user;
-    out->kernel_count = w.kernel;
-    out->user = take(r, w.user * sizeof *out->user);
-    out->kernel = take(r, w.kernel * sizeof *out->kernel);
-    r->ok = r->ok && w.reason < WALK_REASONS;
+    memcpy(&end, at, sizeof end);
+    out->waiter_pid = end.pid;
+    out->waiter_tid = end.tid;
+    out->begun = end.begun;
+    out->odds = end.odds;
+    out->blocked_ns = end.blocked_ns;
+    out->ready_ns = end.ready_ns;
+}
+
+/* What the BPF programs have written, behind the size of it. False: it is none of theirs. */
+static bool read_raw(struct reader *r, uint64_t first, struct machine_record *out)
+{
+    static const struct {
+        uint32_t magic;
+        void (*read)(struct reader *r, struct machine_record *out);
+    } kinds[] = {{WALK_MAGIC, read_walk}, {PIECE_MAGIC, read_piece}, {END_MAGIC, read_end}};
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (first >> 32 == kinds[i].magic) {
+            r->at -= sizeof(uint32_t);
+            kinds[i].read(r, out);
+            return true;
+        }
+    return false;
 }
 
 /* The same, of the program that captures. */
@@ -109,17 +179,15 @@ static void read_sample(struct reader *r, struct machine_record *out)
     out->pid = take_i32(r);
     out->tid = take_i32(r);
     out->time = take_u64(r);
-    out->kernel_count = take_u64(r);
-    if (out->kernel_count >> 32 == WALK_MAGIC) {
-        r->at -= sizeof(uint32_t);
-        read_walk(r, out);
+    uint64_t first = take_u64(r);
+    if (read_raw(r, first, out))
         return;
-    }
-    if (out->kernel_count >> 32 == CAPTURE_MAGIC) {
+    if (first >> 32 == CAPTURE_MAGIC) {
         r->at -= sizeof(uint32_t);
         read_capture(r, out);
         return;
     }
+    out->kernel_count = first;
     if (out->kernel_count > (uint64_t)(r->end - r->at) / sizeof(uint64_t))
         r->ok = false;
     else
@@ -204,10 +272,23 @@ size_t machine_record_pack(void *bytes, size_t size, const struct machine_record
 {
     uint8_t *to = bytes;
     uint64_t filled = r->stack_size;
-    if (r->kind != MACHINE_SAMPLE || !r->stack)
+    if (r->kind != MACHINE_SAMPLE || !r->stack || r->subject != WALK_CPU)
         return size;
     size_t at = (size_t)(r->stack - to);
     memcpy(to + at - sizeof filled, &filled, sizeof filled);
     memcpy(to + at + filled, &filled, sizeof filled);
     return at + filled + sizeof filled;
+}
+
+void machine_record_head(void *to, int32_t pid, int32_t tid, uint64_t time, size_t piece)
+{
+    const struct perf_event_header h = {.type = PERF_RECORD_SAMPLE,
+                                        .size = (uint16_t)(MACHINE_RAW_HEAD + piece)};
+    const int32_t numbers[] = {pid, tid};
+    uint32_t size = (uint32_t)piece;
+    uint8_t *at = to;
+    memcpy(at, &h, sizeof h);
+    memcpy(at + 8, numbers, sizeof numbers);
+    memcpy(at + 16, &time, sizeof time);
+    memcpy(at + 24, &size, sizeof size);
 }

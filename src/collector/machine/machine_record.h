@@ -2,15 +2,15 @@
  *
  *     header  | type u32 | misc u16 | size u16 |
  *     SAMPLE  | pid, tid | time | n, n addresses | abi, registers | size, stack, bytes copied |
- *       or    | pid, tid | time | size u32, struct walk_record (bpf/layout.h) |
- *       or    | pid, tid | time | size u32, struct capture_record (bpf/capture_layout.h) |
+ *       or    | pid, tid | time | size u32, struct walk_record, walk_piece or wait_end (bpf/layout.h),
+ *               or struct capture_record (bpf/capture_layout.h) |
  *     MMAP2   | pid, tid | address, length, offset | device, inode, ... | path   | pid, tid, time |
  *     COMM    | pid, tid | name                                                  | pid, tid, time |
  *     FORK, EXIT  | pid, parent, tid, parent's tid | time                        | pid, tid, time |
  *     LOST    | id | records                                                     | pid, tid, time |
  *
- * These kinds of samples differ in the upper half of what follows the time: of n it is 0, and a
- * walk_record begins with WALK_MAGIC, a capture_record with CAPTURE_MAGIC.
+ * They differ in the upper half of what follows the time: of n it is 0, and the BPF programs'
+ * structures begin with magic numbers.
  *
  * (linux/perf_event.h, "enum perf_event_type". Which fields there are follows from the attributes
  * that machine_rings.c asks for.)
@@ -45,6 +45,7 @@ enum machine_record_kind {
     MACHINE_SAMPLE,
     MACHINE_CAPTURE, /* what an interpreter goes on from (bpf/capture_layout.h) */
     MACHINE_WALK, /* a sample whose stack the kernel has walked, or why it has not */
+    MACHINE_END,  /* a wait is over */
     MACHINE_MAP, /* to be executed */
     MACHINE_COMM,
     MACHINE_FORK,
@@ -71,7 +72,8 @@ struct machine_record {
     const uint8_t *stack;
     uint64_t stack_size;
     bool stack_cut; /* the piece is as large as was asked for: there may be more */
-    /* WALK; the kernel's part as above. */
+    /* WALK; the kernel's part as above. SAMPLE of a wait: DONE: nothing is wanted. */
+    enum walk_subject subject;
     enum walk_reason reason;
     uint64_t identity, at; /* as in struct walk_record */
     uint32_t walk_ns;
@@ -80,6 +82,12 @@ struct machine_record {
     /* CAPTURE: a struct capture_record with as many words as it says; not aligned. */
     const void *capture;
     size_t capture_size;
+    /* Of a wait: END, and SAMPLE and WALK of subjects other than the CPU. pid and tid of a WAKE are
+     * the waker's. */
+    int32_t waiter_pid, waiter_tid;
+    uint64_t begun;
+    uint32_t odds; /* it stands for so many */
+    uint64_t blocked_ns, ready_ns; /* END */
 };
 
 enum { MACHINE_RECORD_MOST = 1 << 16 }; /* bytes */
@@ -89,5 +97,9 @@ bool machine_record_read(const void *bytes, size_t size, struct machine_record *
 /* The kernel leaves room for all of the stack that was asked for. Takes out what it has not filled
  * of the record that was read from these bytes, and is invalid then. The new size. */
 size_t machine_record_pack(void *bytes, size_t size, const struct machine_record *r);
+/* The head of a record with a walk_piece of so many bytes, up to and with its size: written to
+ * `to`, which has room for MACHINE_RAW_HEAD. */
+enum { MACHINE_RAW_HEAD = 28 };
+void machine_record_head(void *to, int32_t pid, int32_t tid, uint64_t time, size_t piece);
 
 #endif

@@ -271,9 +271,9 @@ void machine_rings_close(struct machine_rings *r)
     *r = (struct machine_rings){0};
 }
 
-void machine_rings_wait(const struct machine_rings *r, int most_ms)
+bool machine_rings_wait(const struct machine_rings *r, int most_ms)
 {
-    poll(r->wait, r->count, most_ms);
+    return poll(r->wait, r->count, most_ms) > 0;
 }
 
 /* ---- from rings to the queue ---- */
@@ -301,15 +301,15 @@ static bool queue_grow(struct machine_rings *r)
     return true;
 }
 
-static void queue_put(struct machine_rings *r, const uint8_t *data, size_t data_size, uint64_t from,
-                      size_t size)
+/* What is in r->whole. */
+static void queue_put(struct machine_rings *r, size_t size)
 {
     struct machine_record record;
-    copy_wrapped(r->whole, data, data_size, from, size);
     bool ok = machine_record_read(r->whole, size, &record);
     if (ok && record.kind == MACHINE_OTHER)
         return;
     uint64_t time = record.time;
+    r->losses += ok && record.kind == MACHINE_LOST;
     size = ok ? machine_record_pack(r->whole, size, &record) : 0;
     void *bytes = ok && queue_grow(r) ? malloc(size) : NULL;
     if (!bytes) {
@@ -319,6 +319,16 @@ static void queue_put(struct machine_rings *r, const uint8_t *data, size_t data_
     memcpy(bytes, r->whole, size);
     r->queue[r->queued++] = (struct machine_queued){time, r->number++, bytes, size};
     r->queued_bytes += size;
+}
+
+void machine_rings_add(struct machine_rings *r, const void *bytes, size_t size)
+{
+    pthread_mutex_lock(&r->lock);
+    if (size <= sizeof r->whole) {
+        memcpy(r->whole, bytes, size);
+        queue_put(r, size);
+    }
+    pthread_mutex_unlock(&r->lock);
 }
 
 static void ring_read(struct machine_rings *r, const struct machine_ring *ring)
@@ -334,7 +344,8 @@ static void ring_read(struct machine_rings *r, const struct machine_ring *ring)
             r->broken++;
             break;
         }
-        queue_put(r, data, data_size, tail, h.size);
+        copy_wrapped(r->whole, data, data_size, tail, h.size);
+        queue_put(r, h.size);
         tail += h.size;
     }
     /* Pairs with the kernel's load before it writes over what was read here. */
@@ -380,6 +391,7 @@ bool machine_rings_take(struct machine_rings *r, struct machine_queued *out)
 {
     pthread_mutex_lock(&r->lock);
     bool found = r->next < r->queued && r->queue[r->next].time < r->complete_ns;
+    out->time = r->complete_ns;
     if (found) {
         *out = r->queue[r->next++];
         r->queued_bytes -= out->size;

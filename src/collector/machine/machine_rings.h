@@ -48,6 +48,7 @@ struct machine_rings {
     uint64_t queued_bytes;
     uint64_t complete_ns; /* what bears an earlier time is in the queue */
     uint64_t broken;      /* records that made no sense, or for which there was no memory */
+    uint64_t losses;      /* the reader's: records that tell of others that were lost */
     uint8_t whole[MACHINE_RECORD_MOST]; /* a record on its way from the ring to the queue */
 };
 
@@ -74,12 +75,15 @@ void machine_rings_stop(const struct machine_rings *r);
  * 0 where the kernel does not count them. */
 uint64_t machine_rings_lost(const struct machine_rings *r);
 void machine_rings_close(struct machine_rings *r);
-/* Waits until a ring is a quarter full, or most_ms have passed. */
-void machine_rings_wait(const struct machine_rings *r, int most_ms);
+/* Waits until a ring is a quarter full, or most_ms have passed: false. */
+bool machine_rings_wait(const struct machine_rings *r, int most_ms);
 /* Moves what there is into the queue. `last`: the events have been stopped, and all is complete.
  * False: there is nothing to take. */
 bool machine_rings_read(struct machine_rings *r, bool last);
-/* The oldest that is complete: its bytes are the caller's to free. False: there is none. */
+/* Puts a record of our own making (machine_record.h) among them. */
+void machine_rings_add(struct machine_rings *r, const void *bytes, size_t size);
+/* The oldest that is complete: its bytes are the caller's to free. False: there is none; all of an
+ * earlier time than out->time has been taken (UINT64_MAX: all there ever was). */
 bool machine_rings_take(struct machine_rings *r, struct machine_queued *out);
 
 #endif

@@ -3,12 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/machine/machine_kernel.h"
 #include "sigsafe/cct_grow.h"
 #include "sigsafe/key.h"
 
 /* enum perf_callchain_context: not addresses, but what follows them is of. */
 #define MARKER_FIRST ((uint64_t)-4095)
+
+enum { MACHINE_KERNEL_MOST = 1024 }; /* frames */
 
 struct machine_sampler *machine_sampler_make(struct machine_processes *processes,
                                              uint32_t frames_max, uint64_t period_ns, bool timeline)
@@ -19,21 +20,25 @@ struct machine_sampler *machine_sampler_make(struct machine_processes *processes
     s->processes = processes;
     s->frames_max = frames_max;
     s->frames = calloc(frames_max, sizeof *s->frames);
+    s->path_most = frames_max + MACHINE_KERNEL_MOST + 1;
+    s->path = calloc(s->path_most, sizeof *s->path);
     s->period_ns = period_ns;
     s->timeline = timeline;
     s->unwind.fetch = machine_memory_fetch;
     s->unwind.fetch_context = &s->memory;
     s->unwind.fetch_registers = true;
-    if (s->frames)
+    if (s->frames && s->path)
         return s;
-    free(s);
+    machine_sampler_free(s);
     return NULL;
 }
 
 void machine_sampler_free(struct machine_sampler *s)
 {
-    if (s)
-        free(s->frames);
+    if (!s)
+        return;
+    free(s->frames);
+    free(s->path);
     free(s);
 }
 
@@ -200,83 +205,175 @@ static struct unwind_result walked(struct machine_sampler *s, const struct machi
 struct growth {
     struct cct_store store;
     spool_ref node;
+    struct machine_sampler *notes; /* NULL: its path is not to be known */
 };
 
 static void below(struct growth *g, uint64_t key)
 {
+    struct machine_sampler *s = g->notes;
     g->node = g->node ? cct_child_as(&g->store, g->node, key) : 0;
+    if (s && s->path_count < s->path_most)
+        s->path[s->path_count++] = key;
 }
 
-static void kernel_add(struct growth *g, const struct machine_record *sample)
+/* The first frame of the kernel's part that is to be seen: of a wait, what called the scheduler,
+ * and of a wake, what called for it. In front of those there are the BPF program's own. */
+static uint64_t kernel_first(const struct machine_sampler *s, const struct machine_record *sample)
 {
-    bool leaf = true;
-    uint64_t first = 0;
+    const struct machine_ranges *k = &s->kernel;
+    uint64_t lo = sample->subject == WALK_WAIT ? k->waits_lo : k->wakes_lo,
+             hi = sample->subject == WALK_WAIT ? k->waits_hi : k->wakes_hi, first = 0;
     while (first < sample->kernel_count && sample->kernel[first] >= MARKER_FIRST)
         first++;
-    for (uint64_t i = sample->kernel_count; i > first; i--) {
+    if (sample->subject == WALK_CPU)
+        return first;
+    uint64_t at = first;
+    while (at < sample->kernel_count && sample->kernel[at] - lo >= hi - lo)
+        at++;
+    if (at == sample->kernel_count)
+        return first;
+    while (at < sample->kernel_count && sample->kernel[at] - lo < hi - lo)
+        at++;
+    return at;
+}
+
+/* Where in the kernel's part of a wake the innermost interrupt begins; its end: nowhere. */
+static uint64_t interrupt_at(const struct machine_sampler *s, const struct machine_record *sample)
+{
+    const struct machine_ranges *k = &s->kernel;
+    for (uint64_t i = 0; sample->subject == WALK_WAKE && i < sample->kernel_count; i++)
+        if (sample->kernel[i] - k->interrupts_lo < k->interrupts_hi - k->interrupts_lo)
+            return i;
+    return sample->kernel_count;
+}
+
+bool machine_sample_is_interrupt(const struct machine_sampler *s,
+                                 const struct machine_record *sample)
+{
+    return interrupt_at(s, sample) < sample->kernel_count;
+}
+
+static void kernel_add(const struct machine_sampler *s, struct growth *g,
+                       const struct machine_record *sample)
+{
+    uint64_t first = kernel_first(s, sample);
+    uint64_t end = interrupt_at(s, sample);
+    for (uint64_t i = end < sample->kernel_count ? end + 1 : end; i > first; i--) {
         uint64_t address = sample->kernel[i - 1];
-        leaf = i - 1 == first;
+        bool interrupted = i - 1 == first && sample->subject == WALK_CPU;
         if (address < MARKER_FIRST && machine_kernel_is(address))
-            below(g, key_make(0, leaf ? address : address - 1));
+            below(g, key_make(0, interrupted ? address : address - 1));
     }
 }
 
+static struct growth growth_of(const struct machine_sampler *s, const struct machine_place *place,
+                               spool_ref node)
+{
+    return (struct growth){{s->processes->spool, place->thread->block, place->thread->block_end,
+                            &place->record->nodes, NULL},
+                           node, NULL};
+}
+
+static spool_ref grown(const struct machine_place *place, const struct growth *g)
+{
+    place->thread->block = g->store.block;
+    place->thread->block_end = g->store.block_end;
+    return g->node;
+}
+
+spool_ref machine_place_below(const struct machine_sampler *s, const struct machine_place *place,
+                              spool_ref node, uint64_t key)
+{
+    struct growth g = growth_of(s, place, node);
+    below(&g, key);
+    return grown(place, &g);
+}
+
 /* 0: the spool is full. */
-static spool_ref path_add(const struct machine_sampler *s, struct machine_thread *t,
-                          struct spool_thread *record, const struct unwind_result *walk,
+static spool_ref path_add(struct machine_sampler *s, const struct machine_place *place,
                           const struct machine_record *sample)
 {
-    struct growth g = {{s->processes->spool, t->block, t->block_end, &record->nodes, NULL},
-                       record->tree};
+    const struct unwind_result *walk = &place->walk;
+    struct growth g = growth_of(s, place, place->record->tree);
+    s->path_count = 0;
+    g.notes = sample->subject == WALK_WAIT ? s : NULL;
     if (walk->truncation != TRUNC_NONE)
         below(&g, key_pseudo(KEY_TRUNCATED));
     for (uint32_t i = walk->frames; i > 0; i--)
         below(&g, s->frames[i - 1].key);
-    kernel_add(&g, sample);
-    t->block = g.store.block;
-    t->block_end = g.store.block_end;
-    return g.node;
+    kernel_add(s, &g, sample);
+    return grown(place, &g);
 }
 
-static void charge(struct machine_sampler *s, struct machine_thread *t,
-                   struct spool_thread *record, spool_ref node, uint64_t time)
+void machine_sampler_charge(struct machine_sampler *s, struct spool_thread *record,
+                            spool_ref node, uint64_t periods)
+{
+    if (!node) {
+        record->drops[DROP_SPOOL_FULL] += periods;
+        return;
+    }
+    cct_node_at(s->processes->spool, node)->samples += periods;
+    record->taken++;
+    record->weight += periods;
+    record->weight_squares += periods * periods;
+}
+
+void machine_sampler_time(struct machine_sampler *s, const struct machine_place *place,
+                          spool_ref node, uint64_t time, uint64_t periods, uint64_t span_ns)
 {
     const struct spool *spool = s->processes->spool;
     uint64_t start = spool_header(spool)->start_monotonic_ns;
-    const struct timeline_moment moment = {.ns = time > start ? time - start : 0, .weight = 1,
-                                           .node = node};
-    cct_node_at(spool, node)->samples++;
-    s->taken++;
-    record->taken++;
-    record->weight++;
-    record->weight_squares++;
-    record->cpu_ns += s->period_ns;
+    const struct timeline_moment moment = {.ns = time > start ? time - start : 0,
+                                           .span_ns = span_ns, .weight = periods, .node = node};
     if (s->timeline)
-        timeline_add_as(&t->timeline, spool, &record->timeline, &moment);
+        timeline_add_as(&place->thread->timeline, spool, &place->record->timeline, &moment);
+}
+
+static void note_full(const struct machine_sampler *s)
+{
+    __atomic_fetch_add(&spool_header(s->processes->spool)->drops[DROP_SPOOL_FULL], 1,
+                       __ATOMIC_RELAXED);
+}
+
+bool machine_sampler_place(struct machine_sampler *s, const struct machine_record *sample,
+                           struct machine_place *place)
+{
+    *place = (struct machine_place){0};
+    if (sample->pid >= 0)
+        place->process = machine_process_at(s->processes, sample->pid);
+    else
+        s->over++;
+    if (!place->process || (sample->subject != WALK_WAKE &&
+                            !machine_process_is_selected(s->processes, place->process)))
+        return false;
+    place->thread = machine_thread_at(place->process, sample->tid);
+    if (place->thread)
+        place->record = sample->subject == WALK_WAKE
+                            ? machine_thread_waking(s->processes, place->process, place->thread)
+                            : machine_thread_record(s->processes, place->process, place->thread);
+    if (!place->record) {
+        note_full(s);
+        return false;
+    }
+    if (!machine_sample_is_interrupt(s, sample))
+        place->walk = sample->kind == MACHINE_WALK ? walked(s, place->process, sample)
+                                                   : walk(s, place->process, sample);
+    place->node = path_add(s, place, sample);
+    if (!place->node)
+        note_full(s);
+    return place->node;
 }
 
 void machine_sampler_take(struct machine_sampler *s, const struct machine_record *sample)
 {
-    struct machine_process *p = NULL;
-    if (sample->pid >= 0)
-        p = machine_process_at(s->processes, sample->pid);
-    else
-        s->over++;
-    if (!p || !machine_process_is_selected(s->processes, p))
+    struct machine_place place;
+    if (!machine_sampler_place(s, sample, &place))
         return;
-    struct machine_thread *t = machine_thread_at(p, sample->tid);
-    struct spool_thread *record = t ? machine_thread_record(s->processes, p, t) : NULL;
-    struct unwind_result result = {0};
-    if (record)
-        result = sample->kind == MACHINE_WALK ? walked(s, p, sample) : walk(s, p, sample);
-    spool_ref node = record ? path_add(s, t, record, &result, sample) : 0;
-    if (!node) {
-        __atomic_fetch_add(&spool_header(s->processes->spool)->drops[DROP_SPOOL_FULL], 1,
-                           __ATOMIC_RELAXED);
-        return;
-    }
-    charge(s, t, record, node, sample->time);
-    record->guessed += result.guessed;
-    if (result.truncation != TRUNC_NONE && result.truncation < TRUNC_COUNT)
-        record->truncated[result.truncation]++;
+    s->taken++;
+    place.record->cpu_ns += s->period_ns;
+    machine_sampler_charge(s, place.record, place.node, 1);
+    machine_sampler_time(s, &place, place.node, sample->time, 1, 0);
+    place.record->guessed += place.walk.guessed;
+    if (place.walk.truncation != TRUNC_NONE && place.walk.truncation < TRUNC_COUNT)
+        place.record->truncated[place.walk.truncation]++;
 }

@@ -127,8 +127,8 @@ static void test_side(void **state)
 /* Of process 5, thread 6, at 7: `user` frames and two of the kernel. */
 static void walk(struct bytes *b, uint32_t reason, uint16_t user)
 {
-    struct walk_record w = {.magic = WALK_MAGIC, .reason = reason, .ns = 11, .user = user,
-                            .kernel = 2, .identity = 12, .at = 13};
+    struct walk_record w = {.h = {.magic = WALK_MAGIC, .reason = (uint16_t)reason, .ns = 11,
+                                  .user = user, .kernel = 2, .identity = 12, .at = 13}};
     uint32_t size = (uint32_t)offsetof(struct walk_record, address) + (user + 2u) * 8;
     for (uint32_t i = 0; i < user + 2u; i++)
         w.address[i] = 1000 + i;
@@ -178,8 +178,19 @@ static void test_capture(void **state)
     }
 }
 
+/* Cut anywhere, it is refused. */
+static void check_cut(const struct bytes *b)
+{
+    struct machine_record r;
+    for (size_t size = 0; size < b->size; size += 4) {
+        uint8_t *copy = malloc(size + !size);
+        memcpy(copy, b->data, size);
+        assert_false(machine_record_read(copy, size, &r));
+        free(copy);
+    }
+}
 
-/* What the BPF program writes; cut anywhere, it is refused. */
+/* What the BPF program writes of a stack that it has walked. */
 static void test_walk(void **state)
 {
     static const uint16_t frames[] = {0, 1, 30, WALK_FRAMES};
@@ -196,15 +207,95 @@ static void test_walk(void **state)
         assert_true(r.user_count == frames[i] && r.kernel_count == 2);
         assert_int_equal(r.kernel[1], 1000 + frames[i] + 1);
         assert_int_equal(machine_record_pack(b.data, b.size, &r), b.size);
-        for (size_t size = 0; size < b.size; size += 8) {
-            uint8_t *copy = malloc(size + !size);
-            memcpy(copy, b.data, size);
-            assert_false(machine_record_read(copy, size, &r));
-            free(copy);
-        }
+        check_cut(&b);
     }
     walk(&b, WALK_REASONS, 1);
     assert_false(machine_record_read(b.data, b.size, &r));
+}
+
+static struct walk_piece piece_of(uint32_t size)
+{
+    struct walk_piece p = {.h = {.magic = PIECE_MAGIC, .subject = WALK_WAKE, .reason = WALK_RULE,
+                                 .kernel = 3, .odds = 20, .identity = 12, .at = 13, .pid = 21,
+                                 .tid = 22, .begun = 23},
+                           .abi = PERF_SAMPLE_REGS_ABI_64,
+                           .size = size};
+    for (unsigned i = 0; i < WALK_REGISTERS; i++)
+        p.regs[i] = 100 + i;
+    for (unsigned i = 0; i < WALK_KERNEL; i++)
+        p.kernel[i] = 1000 + i;
+    for (uint32_t i = 0; i < size; i++)
+        p.bytes[i] = (uint8_t)i;
+    return p;
+}
+
+/* With the head that the collector writes for its own. */
+static void put_piece(struct bytes *b, const struct walk_piece *p)
+{
+    size_t size = offsetof(struct walk_piece, bytes) + p->size;
+    machine_record_head(b->data, 5, 6, 7, size);
+    b->size = MACHINE_RAW_HEAD;
+    put(b, p, size);
+}
+
+static void test_piece(void **state)
+{
+    static const uint32_t sizes[] = {0, 8, 4000, WALK_PIECE};
+    static struct bytes b;
+    struct machine_record r;
+    (void)state;
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct walk_piece p = piece_of(sizes[i]);
+        put_piece(&b, &p);
+        assert_true(machine_record_read(b.data, b.size, &r));
+        assert_true(r.kind == MACHINE_SAMPLE && r.pid == 5 && r.tid == 6 && r.time == 7);
+        assert_true(r.subject == WALK_WAKE && r.reason == WALK_RULE && r.identity == 12);
+        assert_true(r.waiter_pid == 21 && r.waiter_tid == 22 && r.begun == 23 && r.odds == 20);
+        assert_true(r.regs.r[UNWIND_RSP] == 107 && r.regs.r[UNWIND_RIP] == 108);
+        assert_true(r.kernel_count == 3 && r.kernel[2] == 1002);
+        assert_true(r.stack_size == sizes[i] && r.stack_cut == (sizes[i] == WALK_PIECE));
+        assert_true(!sizes[i] || r.stack[7] == 7);
+        assert_int_equal(machine_record_pack(b.data, b.size, &r), b.size);
+        check_cut(&b);
+    }
+}
+
+/* A piece with one field that cannot be. */
+static void test_piece_damaged(void **state)
+{
+    static struct bytes b;
+    struct machine_record r;
+    (void)state;
+    for (unsigned i = 0; i < 5; i++) {
+        struct walk_piece p = piece_of(64);
+        uint16_t *const half[] = {&p.h.kernel, &p.h.subject, &p.h.subject, &p.h.reason};
+        static const uint16_t wrong[] = {WALK_KERNEL + 1, WALK_SUBJECTS, WALK_CPU, WALK_REASONS};
+        put_piece(&b, &p);
+        assert_true(machine_record_read(b.data, b.size, &r));
+        if (i < 4)
+            *half[i] = wrong[i];
+        else
+            p.abi = 3;
+        put_piece(&b, &p);
+        assert_false(machine_record_read(b.data, b.size, &r));
+    }
+}
+
+static void test_end(void **state)
+{
+    static struct bytes b;
+    struct machine_record r;
+    const struct wait_end end = {.magic = END_MAGIC, .odds = 3, .pid = 21, .tid = 22, .begun = 23,
+                                 .blocked_ns = 24, .ready_ns = 25};
+    (void)state;
+    machine_record_head(b.data, 5, 6, 7, sizeof end);
+    b.size = MACHINE_RAW_HEAD;
+    put(&b, &end, sizeof end);
+    assert_true(machine_record_read(b.data, b.size, &r));
+    assert_true(r.kind == MACHINE_END && r.time == 7 && !r.kernel_count);
+    assert_true(r.waiter_pid == 21 && r.waiter_tid == 22 && r.begun == 23 && r.odds == 3);
+    assert_true(r.blocked_ns == 24 && r.ready_ns == 25);
+    check_cut(&b);
 }
 
 /* ---- tables, where the kernel finds them ---- */
@@ -311,9 +402,11 @@ static void test_maps(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pack), cmocka_unit_test(test_cut),
-                                       cmocka_unit_test(test_side), cmocka_unit_test(test_maps),
-                                       cmocka_unit_test(test_walk),
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pack),    cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_side),    cmocka_unit_test(test_maps),
+        cmocka_unit_test(test_walk),    cmocka_unit_test(test_piece),
+        cmocka_unit_test(test_end),     cmocka_unit_test(test_piece_damaged),
         cmocka_unit_test(test_capture), cmocka_unit_test(test_tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,6 +22,9 @@ enum {
     WALK_FRAMES = 512,     /* of a user's stack */
     WALK_KERNEL = 127,     /* as perf has it: PERF_MAX_STACK_DEPTH */
     WALK_SEARCH = 9,       /* halves a bucket of 256 rows, or WALK_MAPS, to one */
+    WALK_REGISTERS = 17,
+    WALK_PAGE = 4096,
+    WALK_PIECE = 16384,    /* of a stack that is not walked in the kernel; a power of two */
 };
 
 struct walk_map {
@@ -68,19 +71,81 @@ enum walk_reason {
     WALK_REASONS
 };
 
-/* A record of the program's. The kernel puts 4 bytes in front, a size, so that all else is
+/* What a record of the program's tells of. */
+enum walk_subject {
+    WALK_CPU,  /* a sample of the CPU's clock */
+    WALK_WAIT, /* a thread begins to wait: its stack */
+    WALK_WAKE, /* a thread that waits is woken: the waker's stack */
+    WALK_SUBJECTS
+};
+
+/* Records of the program's. The kernel puts 4 bytes in front, a size, so that all else is
  * aligned. */
-#define WALK_MAGIC UINT32_C(0x4b4c4157) /* "WALK" */
-struct walk_record {
+#define WALK_MAGIC UINT32_C(0x4b4c4157)  /* "WALK": struct walk_record */
+#define PIECE_MAGIC UINT32_C(0x43454950) /* "PIEC": struct walk_piece */
+#define END_MAGIC UINT32_C(0x53444e45)   /* "ENDS": struct wait_end */
+struct walk_head {
     uint32_t magic;
-    uint32_t reason;   /* DONE: a sample. Else the sample is a record of its own */
+    uint16_t reason;   /* DONE: the stack is in the record. Else it is a piece, or perf's sample */
+    uint16_t subject;
     uint32_t ns;       /* that the walk took */
     uint16_t user;     /* so many addresses, leaf first: of the leaf, and of calls' last bytes */
     uint16_t kernel;   /* and so many behind them, as perf has them */
-    uint32_t unused;
+    uint32_t odds;     /* one wait in so many is taken; 0: it is none */
     uint64_t identity; /* NO_PROCESS: of what is mapped now */
     uint64_t at;       /* DONE: walk_process.time; NO_MAP, NO_TABLE, RULE: the address */
+    int32_t pid, tid;  /* of who waits */
+    uint64_t begun;    /* of the wait, CLOCK_MONOTONIC; 0: it is none */
+} __attribute__((packed, aligned(4)));
+
+struct walk_record {
+    struct walk_head h;
     uint64_t address[WALK_FRAMES + WALK_KERNEL];
 } __attribute__((packed, aligned(4)));
+
+/* A stack that the collector is to walk. */
+struct walk_piece {
+    struct walk_head h;
+    uint32_t abi;  /* enum perf_sample_regs_abi */
+    uint32_t size; /* of the stack's inner end, in bytes */
+    uint64_t regs[WALK_REGISTERS]; /* in the order of MACHINE_REGISTERS */
+    uint64_t kernel[WALK_KERNEL];
+    uint8_t bytes[WALK_PIECE + WALK_PAGE];
+} __attribute__((packed, aligned(4)));
+
+/* A wait of which a record has told is over. */
+struct wait_end {
+    uint32_t magic;
+    uint32_t odds;     /* 1: looked at while it lasted */
+    int32_t pid, tid;
+    uint64_t begun;
+    uint64_t blocked_ns, ready_ns; /* until it was woken; from then on until it ran */
+} __attribute__((packed, aligned(4)));
+
+/* What the program that looks at waiting threads (machine_look) tells of one. */
+struct wait_look {
+    int32_t pid, tid;
+    uint64_t begun;
+    uint32_t abi, kernel;
+    uint64_t regs[WALK_REGISTERS];
+    uint64_t address[WALK_KERNEL];
+};
+
+/* Settings of waits. */
+struct wait_control {
+    uint64_t period_ns;
+    uint64_t cgroup;   /* 0: everything is recorded */
+    uint64_t least_ns; /* a look takes waits that have lasted so long */
+    uint32_t generation; /* another one: what was told before has been lost */
+    uint32_t unused;
+    /* What the programs count: */
+    uint64_t no_room;  /* waits not recorded: there are too many threads */
+    uint64_t met;      /* waits that looks have come upon */
+};
+
+/* Of each CPU: waits that have begun there. */
+struct wait_counts {
+    uint64_t all, taken;
+};
 
 #endif

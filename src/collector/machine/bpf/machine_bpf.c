@@ -12,6 +12,7 @@
 
 #include "collector/machine/bpf/bpf_object.h"
 #include "collector/machine/bpf/bpf_tables.h"
+#include "collector/machine/bpf/bpf_waits.h"
 
 /* Bytes of tables. */
 enum { POOL = 32 << 20, LASTING_POOL = 10 << 20 };
@@ -19,8 +20,10 @@ enum { POOL = 32 << 20, LASTING_POOL = 10 << 20 };
 struct machine_bpf {
     struct bpf_object *object;
     struct bpf_tables tables;
-    void *mapped[4];
-    size_t mapped_size[4];
+    struct machine_bpf_wishes wishes;
+    struct bpf_waits waits;
+    void *mapped[5];
+    size_t mapped_size[5];
     uint64_t wanted[WALK_REASONS]; /* records, by reason */
     uint64_t too_many_maps;
 };
@@ -40,7 +43,9 @@ static bool tables_map(struct machine_bpf *b, uint32_t words)
     t->processes = map_memory(b, 1, "processes");
     t->tables = map_memory(b, 2, "tables");
     t->pool = map_memory(b, 3, "pool");
-    if (!t->control || !t->processes || !t->tables || !t->pool)
+    b->waits.control = b->wishes.waits ? map_memory(b, 4, "wait_settings") : NULL;
+    if (!t->control || !t->processes || !t->tables || !t->pool ||
+        (b->wishes.waits && !b->waits.control))
         return false;
     t->words = words;
     bpf_tables_forget(t);
@@ -49,24 +54,43 @@ static bool tables_map(struct machine_bpf *b, uint32_t words)
 
 /* ---- loading ---- */
 
+/* Programs that tell of waits, and the memory that they need, are not loaded without a wish. */
+static void wishes_settle(struct machine_bpf *b)
+{
+    static const char *const programs[] = {"machine_switch", "machine_waking", "machine_look"},
+                      *const maps[] = {"waits", "sites", "wait_settings", "wait_scratches",
+                                       "looks"};
+    for (unsigned i = 0; i < sizeof programs / sizeof *programs; i++)
+        bpf_program__set_autoload(bpf_object__find_program_by_name(b->object, programs[i]),
+                                  b->wishes.waits);
+    for (unsigned i = 0; i < sizeof maps / sizeof *maps; i++)
+        bpf_map__set_autocreate(bpf_object__find_map_by_name(b->object, maps[i]),
+                                b->wishes.waits);
+}
+
 static bool object_load(struct machine_bpf *b, uint32_t words)
 {
     size_t size;
     const void *bytes = walk_program__elf_bytes(&size);
     b->object = bpf_object__open_mem(bytes, size, NULL);
     struct bpf_map *pool = b->object ? bpf_object__find_map_by_name(b->object, "pool") : NULL;
-    return pool && !bpf_map__set_max_entries(pool, words) && !bpf_object__load(b->object);
+    if (!pool || bpf_map__set_max_entries(pool, words))
+        return false;
+    wishes_settle(b);
+    return !bpf_object__load(b->object);
 }
 
-static bool load(struct machine_bpf *b, bool lasting, struct err *e)
+static bool load(struct machine_bpf *b, struct err *e)
 {
-    uint32_t words = (uint32_t)(lasting ? LASTING_POOL : POOL) / (uint32_t)sizeof(uint64_t);
+    uint32_t words =
+        (uint32_t)(b->wishes.lasting ? LASTING_POOL : POOL) / (uint32_t)sizeof(uint64_t);
     if (!bpf_object_can(e))
         return false;
     if (!object_load(b, words) || !tables_map(b, words))
         return err_set_errno(e, ERR_NO_TRIGGER, errno,
                              "the kernel refuses a BPF program (that takes root, or CAP_BPF and "
-                             "CAP_PERFMON, and Linux 5.17)");
+                             "CAP_PERFMON, and Linux %s)",
+                             b->wishes.waits ? "5.18" : "5.17");
     return true;
 }
 
@@ -82,8 +106,12 @@ static bool attach(struct machine_bpf *b, struct machine_rings *rings, struct er
             return err_set_errno(e, ERR_NO_TRIGGER, errno,
                                  "the kernel gives the BPF program no ring to write to");
     }
+    if (b->wishes.waits && !bpf_waits_attach(&b->waits, b->object))
+        return err_set_errno(e, ERR_NO_TRIGGER, errno,
+                             "the kernel puts no BPF program where threads are switched (that "
+                             "takes Linux 5.18)");
     /* The last thing that can go wrong goes wrong at the first event. */
-    for (unsigned i = 0; i < rings->count; i++)
+    for (unsigned i = 0; b->wishes.walks && i < rings->count; i++)
         if (ioctl(rings->list[i].sample, PERF_EVENT_IOC_SET_BPF, program))
             return err_set_errno(e, ERR_NO_TRIGGER, errno,
                                  "the kernel puts no BPF program at the clock of CPU %d",
@@ -91,13 +119,14 @@ static bool attach(struct machine_bpf *b, struct machine_rings *rings, struct er
     return true;
 }
 
-bool machine_bpf_open(struct machine_bpf **to, struct machine_rings *rings, bool lasting,
-                      struct err *e)
+bool machine_bpf_open(struct machine_bpf **to, struct machine_rings *rings,
+                      const struct machine_bpf_wishes *wishes, struct err *e)
 {
     struct machine_bpf *b = *to = calloc(1, sizeof *b);
     if (!b)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    if (load(b, lasting, e) && attach(b, rings, e))
+    b->wishes = *wishes;
+    if (load(b, e) && attach(b, rings, e))
         return true;
     machine_bpf_close(b);
     *to = NULL;
@@ -108,6 +137,7 @@ void machine_bpf_close(struct machine_bpf *b)
 {
     if (!b)
         return;
+    bpf_waits_stop(&b->waits);
     for (unsigned i = 0; i < sizeof b->mapped / sizeof b->mapped[0]; i++)
         if (b->mapped[i])
             munmap(b->mapped[i], b->mapped_size[i]);
@@ -119,6 +149,29 @@ void machine_bpf_forget(struct machine_bpf *b)
 {
     if (b)
         bpf_tables_forget(&b->tables);
+}
+
+/* ---- waits ---- */
+
+void machine_bpf_waits(struct machine_bpf *b, uint64_t period_ns, uint64_t group)
+{
+    bpf_waits_start(&b->waits, period_ns, group);
+}
+
+void machine_bpf_look(struct machine_bpf *b, struct machine_rings *rings, uint64_t least_ns)
+{
+    bpf_waits_look(&b->waits, rings, least_ns);
+}
+
+void machine_bpf_look_again(struct machine_bpf *b)
+{
+    bpf_waits_again(&b->waits);
+}
+
+void machine_bpf_stop(struct machine_bpf *b, struct machine_rings *rings)
+{
+    bpf_waits_look(&b->waits, rings, 0);
+    bpf_waits_stop(&b->waits);
 }
 
 /* ---- what is wanted ---- */
@@ -160,6 +213,8 @@ void machine_bpf_want(struct machine_bpf *b, struct machine_processes *all,
 {
     bpf_tables_time(&b->tables, r->time);
     b->wanted[r->reason]++;
+    if (!b->wishes.walks)
+        return;
     /* What has been read from /proc may be of a later moment than the record. */
     if ((r->reason != WALK_NO_PROCESS && r->reason != WALK_NO_TABLE) || p->ended ||
         p->unreadable || p->scanned_ns > r->time || !machine_process_index(all, p))
@@ -186,6 +241,8 @@ void machine_bpf_notes(const struct machine_bpf *b, struct buf *notes)
         [WALK_CHANGED] = "while tables changed",
     };
     const char *between = "stacks that the collector walked: ";
+    if (b->wishes.waits)
+        bpf_waits_notes(&b->waits, notes);
     for (unsigned i = 0; i < WALK_REASONS; i++) {
         if (!b->wanted[i] || !why[i])
             continue;

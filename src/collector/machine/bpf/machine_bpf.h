@@ -20,10 +20,24 @@
 
 struct machine_bpf;
 
-/* Loads the program and puts it at all events. False: `e` says why not; then all is as it was.
- * lasting: it is to need little memory. */
-bool machine_bpf_open(struct machine_bpf **to, struct machine_rings *rings, bool lasting,
-                      struct err *e);
+struct machine_bpf_wishes {
+    bool lasting; /* it is to need little memory */
+    bool walks;   /* of samples of CPU time */
+    bool waits;   /* what threads wait for is told, too (bpf/waits.bpf.inc) */
+};
+
+/* Loads the programs and puts them at all events. False: `e` says why not; then all is as it
+ * was. */
+bool machine_bpf_open(struct machine_bpf **to, struct machine_rings *rings,
+                      const struct machine_bpf_wishes *wishes, struct err *e);
+/* Waits are told from now on. group: the number of a control group; 0: of everything. */
+void machine_bpf_waits(struct machine_bpf *b, uint64_t period_ns, uint64_t group);
+/* Finds threads that have waited for least_ns without being known to; they go to the queue. */
+void machine_bpf_look(struct machine_bpf *b, struct machine_rings *rings, uint64_t least_ns);
+/* Records have been lost: they find those, too, that had been known. */
+void machine_bpf_look_again(struct machine_bpf *b);
+/* Who waits now is found; then nothing more is told. */
+void machine_bpf_stop(struct machine_bpf *b, struct machine_rings *rings);
 /* What a record of the program's asks for (reason other than DONE), of a process that is to be
  * recorded. */
 void machine_bpf_want(struct machine_bpf *b, struct machine_processes *all,

@@ -2,12 +2,32 @@
 #include "collector/machine/bpf/capture.h"
 #include "collector/machine/bpf/machine_bpf.h"
 
-bool machine_bpf_open(struct machine_bpf **to, struct machine_rings *rings, bool lasting,
-                      struct err *e)
+bool machine_bpf_open(struct machine_bpf **to, struct machine_rings *rings,
+                      const struct machine_bpf_wishes *wishes, struct err *e)
 {
-    (void)rings, (void)lasting;
+    (void)rings, (void)wishes;
     *to = NULL;
     return err_set(e, ERR_NO_TRIGGER, "Penumbra was built without clang, bpftool or libbpf");
+}
+
+void machine_bpf_waits(struct machine_bpf *b, uint64_t period_ns, uint64_t group)
+{
+    (void)b, (void)period_ns, (void)group;
+}
+
+void machine_bpf_look(struct machine_bpf *b, struct machine_rings *rings, uint64_t least_ns)
+{
+    (void)b, (void)rings, (void)least_ns;
+}
+
+void machine_bpf_look_again(struct machine_bpf *b)
+{
+    (void)b;
+}
+
+void machine_bpf_stop(struct machine_bpf *b, struct machine_rings *rings)
+{
+    (void)b, (void)rings;
 }
 
 void machine_bpf_want(struct machine_bpf *b, struct machine_processes *all,
