@@ -335,6 +335,7 @@ bool values_sequence_begin_as(struct engine_thread *t, struct tuple_ring *ring, 
     s->every = hook_is_burst(t) ? values.every : 1;
     s->skipped = c->skipped;
     s->window = c->window;
+    s->process = 0;
     c->at = c->begin + sizeof *s;
     c->open = 0;
     return true;
