@@ -13,6 +13,7 @@
 #include "collector/open_profile.h"
 #include "profile/file.h"
 #include "profile/phases.h"
+#include "profile/simulate.h"
 #include "report/compare_phases.h"
 #include "report/dump.h"
 #include "report/from_edges.h"
@@ -341,12 +342,12 @@ static bool make_json_by(struct buf *json, const struct side *s, const struct re
 }
 
 /* One report, or where there are several metrics an array of them: the profile is led by each in
- * turn. */
+ * turn. Those of a simulation are parts of the first, in its tree. */
 static bool make_page(struct buf *json, const struct side *s, const struct report_arguments *a,
                       struct err *e)
 {
     const char *names[METRICS_MAX] = {NULL};
-    uint32_t count = s->profile->metric_count;
+    uint32_t count = profile_is_simulated(s->profile) ? 1 : s->profile->metric_count;
     metric_names(s->view, names);
     buf_printf(json, "%s", count > 1 ? "[" : "");
     bool ok = make_json(json, s->view, a, e);

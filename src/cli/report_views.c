@@ -159,7 +159,7 @@ static bool show_around(const struct job *j, const char *pattern, bool callers, 
                      callers ? "function, and below it its callers"
                              : "function, and below it what it called",
                      j->style, e);
-    free(tree.nodes);
+    view_tree_fini(&tree);
     return ok;
 }
 
@@ -179,7 +179,7 @@ static bool show_bottom_up(const struct job *j, struct err *e)
     if (!expand_bottom_up(j->v, limits_make(j->v, j->style), &tree, e))
         return false;
     bool ok = report_tree(j->out, j->v, &tree, "function, and below it its callers", j->style, e);
-    free(tree.nodes);
+    view_tree_fini(&tree);
     return ok;
 }
 

@@ -36,14 +36,16 @@ static void cpu_model(char *model, size_t size)
         fclose(f);
 }
 
-/* Hardware events have names of ours; the spool knows their numbers only. */
+/* Hardware events have names of ours; the spool knows their numbers only. What is counted exactly
+ * has no trigger of the spool's. */
 static bool describe_metrics(struct profile *p, const struct spool_config *config, struct err *e)
 {
     uint32_t which[METRICS_MAX];
     for (uint32_t m = 0; m < p->metric_count; m++)
         which[m] = profile_trigger_of(p, m);
     for (uint32_t m = 0; m < p->metric_count; m++) {
-        const struct event *event = m && which[m] == which[m - 1]
+        bool exact = p->metrics[m].how == METRIC_EXACT;
+        const struct event *event = exact || (m && which[m] == which[m - 1])
                                         ? NULL
                                         : events_of_trigger(spool_trigger_at(config, which[m]));
         bool hardware = event && event->trigger == TRIGGER_HARDWARE;

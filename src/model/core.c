@@ -41,6 +41,7 @@ struct model_core *model_core_new(const struct machine *m)
         return NULL;
     core->m = m;
     core->late = COST_FRONT_END;
+    core->also = core->nowhere;
     core->part = COST_CYCLE / m->retire_width;
     count_popularity(core);
     if (make_tables(core) && memory_make(&core->memory, m) &&
@@ -48,6 +49,11 @@ struct model_core *model_core_new(const struct machine *m)
         return core;
     model_core_free(core);
     return NULL;
+}
+
+void model_add_to(struct model_core *core, uint64_t *parts)
+{
+    core->also = parts ? parts : core->nowhere;
 }
 
 void model_core_free(struct model_core *core)
@@ -163,6 +169,7 @@ static void dispatch_fused(struct model_core *core, const struct uop *u, const s
 /* Slots that were lost before one commits, and not explained yet. */
 struct lost {
     struct model_cost *cost;
+    uint64_t *also;
     uint64_t slots, width, from; /* width: of a cycle; from: the commit before */
     uint32_t part;
 };
@@ -172,6 +179,7 @@ static void explain(struct lost *l, uint64_t cycles, enum cost_cause why)
     uint64_t slots = cycles * l->width;
     slots = slots < l->slots ? slots : l->slots;
     l->cost->parts[why] += slots * l->part;
+    l->also[why] += slots * l->part;
     l->slots -= slots;
 }
 
@@ -206,7 +214,8 @@ static void commit_slot(struct model_core *core, const struct passage *p,
     at = done > at ? done : at;
     assert(p->dispatch < p->done && p->done <= at && "nothing commits before it completes");
     if (at > core->commit) {
-        struct lost l = {.cost = cost, .width = width, .from = core->commit, .part = core->part};
+        struct lost l = {.cost = cost, .also = core->also, .width = width, .from = core->commit,
+                         .part = core->part};
         l.slots = width - core->committed + (at - core->commit - 1) * width;
         explain_time(&l, done, at, COST_BASE);
         explain_passage(&l, p, before);
@@ -214,6 +223,7 @@ static void commit_slot(struct model_core *core, const struct passage *p,
         core->committed = 0;
     }
     cost->parts[COST_BASE] += core->part;
+    core->also[COST_BASE] += core->part;
     core->committed++;
     core->commit = at;
     queue_take(&core->rob, at);

@@ -32,6 +32,9 @@ struct model_core;
 struct model_core *model_core_new(const struct machine *m);
 void model_core_free(struct model_core *core);
 
+/* From now on the parts of costs are added here, too: COST_CAUSE_COUNT of them; NULL: nowhere. */
+void model_add_to(struct model_core *core, uint64_t *parts);
+
 /* Executes one instruction, and adds what it cost. */
 void model_step(struct model_core *core, const struct uop_insn *insn, const struct uop_executed *x,
                 struct model_cost *cost);

@@ -74,6 +74,8 @@ struct model_core {
     uint64_t commit, drain, drain_line;
     uint32_t committed, drained; /* in that cycle */
     uint32_t part;          /* of a cycle: what a slot is */
+    uint64_t *also;         /* model_add_to */
+    uint64_t nowhere[COST_CAUSE_COUNT]; /* what it is for NULL */
 };
 
 /* What a micro-operation went through. */

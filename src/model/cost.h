@@ -63,6 +63,12 @@ static inline double cost_cycles(uint64_t parts)
     return (double)parts / COST_CYCLE;
 }
 
+/* Rounded. */
+static inline uint64_t cost_whole_cycles(uint64_t parts)
+{
+    return parts / COST_CYCLE + (parts % COST_CYCLE >= COST_CYCLE / 2);
+}
+
 static inline uint64_t cost_parts(const struct model_cost *c)
 {
     uint64_t sum = 0;

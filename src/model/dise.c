@@ -401,6 +401,11 @@ static struct dise_moved move(struct dise *d, uint64_t active)
     return moved;
 }
 
+void dise_add_to(struct dise *d, uint64_t *parts)
+{
+    model_add_to(d->cores[d->last], parts);
+}
+
 struct dise_moved dise_step(struct dise *d, uint64_t mask, const struct dise_action *actions,
                             unsigned action_count, const struct uop_insn *insn,
                             const struct uop_executed *x, struct model_cost *cost)

@@ -93,6 +93,10 @@ void dise_begin(struct dise *d);
  * are. */
 uint64_t dise_active(const struct dise *d, uint64_t mask);
 
+/* From now on the parts of costs in the core with all parts are added here, too: COST_CAUSE_COUNT
+ * of them; NULL: nowhere. */
+void dise_add_to(struct dise *d, uint64_t *parts);
+
 /* Executes an instruction that the productions `mask` match; the actions are those of
  * dise_active. `cost`: what it costs in the core with all parts. */
 struct dise_moved dise_step(struct dise *d, uint64_t mask, const struct dise_action *actions,

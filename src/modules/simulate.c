@@ -1,6 +1,7 @@
 /* The processor model (model/core.h), fed with what the program executes: one core a thread.
  *
- *     sequence ─> crack (once an instruction) ─> model_step ─> row of the instruction, in the spool
+ *     sequence ─> crack (once an instruction) ─> model_step ─> rows of the instruction and of its
+ *                                                              calling context, in the spool
  *
  * An instruction is executed in the model when the one after it is known, which says where a branch
  * went. */
@@ -14,10 +15,12 @@
 #include "model/core.h"
 #include "modules/builtin.h"
 #include "modules/host_internal.h"
-#include "modules/simulate_dise.h"
-#include "modules/simulate_warm.h"
 #include "modules/sample.h"
-#include "profile/simulate.h"
+#include "modules/simulate_dise.h"
+#include "modules/simulate_functions.h"
+#include "modules/simulate_paths.h"
+#include "modules/simulate_rows.h"
+#include "modules/simulate_warm.h"
 #include "sigsafe/tools.h"
 #include "x86/operands.h"
 
@@ -36,6 +39,7 @@ struct known {
     struct uop_insn insn;
     struct simulate_site *site; /* NULL: no production matches it */
     struct spool_cost *row; /* NULL: there is no room */
+    struct simulate_place place;
     struct known *older;    /* other code at this address */
 };
 
@@ -44,6 +48,7 @@ struct core {
     int32_t process, thread;
     struct model_core *model;   /* without productions */
     struct simulate_dise *dise; /* with productions */
+    struct simulate_paths *paths;
     struct known *last;     /* waits for the one after it */
     struct uop_executed executed;
     uint64_t registers[16]; /* before it, if productions keep some */
@@ -73,40 +78,6 @@ static struct {
     struct sample sample;
     bool incomplete; /* there was no memory for some core or row */
 } all;
-
-/* ---- rows ---- */
-
-/* The process's newest chunk with room; NULL: the spool is full. */
-static struct spool_costs *chunk_of(struct penumbra_host *host, struct host_process *p)
-{
-    spool_ref at = __atomic_load_n(&p->record->counts, __ATOMIC_ACQUIRE);
-    struct spool_counts *counts = at ? spool_at(host->spool, at, sizeof *counts) : NULL;
-    if (!counts)
-        return NULL;
-    uint32_t *head = &counts->tables[TABLE_SIMULATE];
-    struct spool_costs *chunk = *head ? spool_at(host->spool, *head, SPOOL_COSTS_SIZE) : NULL;
-    if (chunk && chunk->count < SPOOL_COSTS_MOST)
-        return chunk;
-    chunk = spool_alloc_pages_as(host->spool, SPOOL_COSTS_SIZE);
-    if (!chunk)
-        return NULL;
-    host_allow(host, chunk, SPOOL_COSTS_SIZE);
-    host_allow(host, head, sizeof *head);
-    chunk->machine = host_string(host, host->options.machine_name);
-    spool_push_as(host->spool, head, chunk);
-    return chunk;
-}
-
-static struct spool_cost *make_row(struct penumbra_host *host, uint64_t pc)
-{
-    struct spool_costs *chunk = chunk_of(host, host->current);
-    if (!chunk)
-        return NULL;
-    struct spool_cost *row = &chunk->rows[chunk->count];
-    row->key = host_place(host, host->current, pc);
-    __atomic_store_n(&chunk->count, chunk->count + 1, __ATOMIC_RELEASE);
-    return row;
-}
 
 /* ---- instructions ---- */
 
@@ -162,8 +133,11 @@ static struct known *crack_anew(struct penumbra_host *host, const struct penumbr
         k->insn = (struct uop_insn){.length = t->length, .count = 1, .flags = INSN_UNKNOWN,
                                     .uops = {{.class = UOP_COMPLEX}}};
     k->site = simulate_site_new(host, t);
-    k->row = make_row(host, t->pc);
+    k->row = simulate_row_new(host, t->pc);
     all.incomplete |= !k->row;
+    k->place.key = host_place(host, host->current, t->pc);
+    k->place.call_key = host_place(host, host->current, t->pc + t->length - 1);
+    k->place.function = simulate_function(host, k->place.key);
     return k;
 }
 
@@ -196,20 +170,27 @@ static struct known *find(struct penumbra_host *host, const struct penumbra_tupl
 
 /* ---- execution ---- */
 
-/* The last instruction of the core, as the one at `next` follows it; 0: none does. */
-static void execute_last(struct penumbra_host *host, struct core *c, uint64_t next,
-                         const struct known *follower)
+/* Where costs go besides: to the calling context of the core's last instruction. */
+static void add_to_context(struct penumbra_host *host, struct core *c, bool counts)
+{
+    struct spool_context_cost *context =
+        simulate_paths_enter(host, c->paths, &c->last->place);
+    uint64_t *parts = context && counts ? context->parts : NULL;
+    all.incomplete |= !context;
+    if (parts)
+        context->count++;
+    if (c->dise)
+        simulate_dise_add_to(c->dise, parts);
+    else
+        model_add_to(c->model, parts);
+}
+
+static void execute(struct penumbra_host *host, struct core *c, struct known *k, bool counts)
 {
     static struct model_cost lost;
-    struct known *k = c->last;
-    if (!k)
-        return;
-    c->executed.next = next;
-    c->executed.follower = follower ? &follower->insn : NULL;
-    bool counts = !all.sample.settings.period ||
-                  sample_step(&all.sample, &c->window, model_cycles(c->model));
     struct spool_cost *row = counts ? k->row : NULL;
     struct model_cost *cost = row ? &row->cost : &lost;
+    add_to_context(host, c, counts);
     if (c->dise)
         simulate_dise_step(host, c->dise, k->process, k->site,
                            &(struct simulate_values){c->registers, c->target}, &k->insn,
@@ -217,10 +198,29 @@ static void execute_last(struct penumbra_host *host, struct core *c, uint64_t ne
     else
         model_step(c->model, &k->insn, &c->executed, cost);
     c->steps++;
-    if (k->insn.flags & INSN_UNKNOWN)
-        note_unknown(k->code, k->insn.length);
     if (row)
         row->count++;
+    all.incomplete |=
+        !simulate_paths_follow(host, c->paths, &k->place, &k->insn, &c->executed);
+}
+
+/* The last instruction of the core, as the one at `next` follows it; 0: none does. */
+static void execute_last(struct penumbra_host *host, struct core *c, uint64_t next,
+                         const struct known *follower)
+{
+    struct known *k = c->last;
+    struct host_process *now = host->current;
+    if (!k)
+        return;
+    host->current = k->process;
+    c->executed.next = next;
+    c->executed.follower = follower ? &follower->insn : NULL;
+    bool counts = !all.sample.settings.period ||
+                  sample_step(&all.sample, &c->window, model_cycles(c->model));
+    execute(host, c, k, counts);
+    if (k->insn.flags & INSN_UNKNOWN)
+        note_unknown(k->code, k->insn.length);
+    host->current = now;
     c->last = NULL;
 }
 
@@ -244,6 +244,7 @@ static void free_ended(struct penumbra_host *host)
         *at = c->next;
         model_core_free(c->model);
         simulate_dise_free(c->dise);
+        simulate_paths_free(c->paths);
         free(c);
         all.core_count--;
     }
@@ -253,6 +254,9 @@ static void free_ended(struct penumbra_host *host)
 
 static bool core_make(struct penumbra_host *host, struct core *c)
 {
+    c->paths = simulate_paths_new(c->thread);
+    if (!c->paths)
+        return false;
     if (host->options.productions)
         c->dise = simulate_dise_new(host);
     else
@@ -274,6 +278,7 @@ static struct core *core_of(struct penumbra_host *host, int32_t process, int32_t
     if (c)
         *c = (struct core){.process = process, .thread = thread, .next = all.cores};
     if (!c || !core_make(host, c)) {
+        simulate_paths_free(c ? c->paths : NULL);
         free(c);
         return NULL;
     }
@@ -307,6 +312,7 @@ static void sequence(struct penumbra_host *host, const struct penumbra_sequence 
     if (c && host->window != c->window.number) {
         c->last = NULL; /* where it went is not known */
         c->warm.block = NULL;
+        all.incomplete |= !simulate_paths_break(host, c->paths);
         sample_begin(&all.sample, &c->window, host->window);
     }
     for (uint32_t i = 0; c && i < s->count; i++) {

@@ -297,6 +297,11 @@ static unsigned act_all(struct simulate_dise *d, const struct given *given,
     return count;
 }
 
+void simulate_dise_add_to(struct simulate_dise *d, uint64_t *parts)
+{
+    dise_add_to(d->dise, parts);
+}
+
 void simulate_dise_step(struct penumbra_host *host, struct simulate_dise *d,
                         struct host_process *process, const struct simulate_site *site,
                         const struct simulate_values *values, const struct uop_insn *insn,

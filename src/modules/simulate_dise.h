@@ -33,6 +33,9 @@ struct simulate_values {
     uint64_t target;           /* of an indirect transfer: where it goes */
 };
 
+/* As dise_add_to. */
+void simulate_dise_add_to(struct simulate_dise *d, uint64_t *parts);
+
 /* One that `process` has executed. */
 void simulate_dise_step(struct penumbra_host *host, struct simulate_dise *d,
                         struct host_process *process, const struct simulate_site *site,

@@ -21,7 +21,7 @@ enum metric_how {
     METRIC_HOWS
 };
 
-enum { METRICS_MAX = 8 };
+enum { METRICS_MAX = 16 };
 
 struct profile_metric {
     char *name;

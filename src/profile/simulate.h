@@ -1,8 +1,14 @@
 /* What a processor model has found (model/core.h): what each instruction cost, in the spool and in
- * a profile, which adds up threads.
+ * a profile, which adds up threads; and what each calling context cost, in the spool and in the
+ * trees of a profile's threads.
  *
  *     spool_counts.tables[TABLE_SIMULATE] ─> spool_costs ─> ...      newest first, of one process
- *                                              [ spool_cost x SPOOL_COSTS_MOST ]
+ *                                              [ spool_cost x SPOOL_COSTS_MOST ], or
+ *                                              [ spool_context_cost x SPOOL_CONTEXTS_MOST ]
+ *
+ *     main @ call of f            a call: no cost of its own
+ *     ├ f @ where it begins       what f itself costs, called from there
+ *     └ f @ call of g ── g @ where it begins
  *
  * Writer: the process in which the model runs. A row is complete before it is counted.
  *
@@ -17,10 +23,21 @@
 #include "model/cost.h"
 #include "sigsafe/spool.h"
 
+struct profile;
+
 struct spool_cost {
     uint64_t key;   /* key.h: of the instruction */
     uint64_t count; /* executions */
     struct model_cost cost;
+};
+
+/* A node of a thread's tree. Rows of a process are numbered from 1, over its chunks. */
+struct spool_context_cost {
+    uint64_t key;    /* key.h: of a call, or of where a function begins */
+    uint32_t parent; /* a smaller number; 0: the root */
+    int32_t thread;  /* as the kernel numbers it; of a parent the same */
+    uint64_t count;  /* instructions executed */
+    uint64_t parts[COST_CAUSE_COUNT];
 };
 
 enum { SPOOL_COSTS_SIZE = 1 << 16 };
@@ -29,12 +46,20 @@ struct spool_costs {
     spool_ref next;
     uint32_t count;    /* atomic: complete rows */
     spool_ref machine; /* spool_string: its name */
-    uint32_t reserved;
+    uint32_t first;    /* number of its first context; 0: rows are of instructions */
     struct spool_cost rows[];
 };
 enum {
-    SPOOL_COSTS_MOST = (SPOOL_COSTS_SIZE - sizeof(struct spool_costs)) / sizeof(struct spool_cost)
+    SPOOL_COSTS_MOST = (SPOOL_COSTS_SIZE - sizeof(struct spool_costs)) / sizeof(struct spool_cost),
+    SPOOL_CONTEXTS_MOST =
+        (SPOOL_COSTS_SIZE - sizeof(struct spool_costs)) / sizeof(struct spool_context_cost),
 };
+
+/* Where a chunk of contexts has them. */
+static inline struct spool_context_cost *spool_costs_contexts(struct spool_costs *chunk)
+{
+    return (struct spool_context_cost *)(void *)chunk->rows;
+}
 
 /* What facts (penumbra/module.h) about instructions without a row in the cracker's table begin
  * with; their mnemonic follows. */
@@ -62,6 +87,22 @@ enum {
 #define SIMULATED_FACT(id, name) id,
 enum simulated_fact { SIMULATED_FACTS(SIMULATED_FACT) SIMULATED_FACT_COUNT };
 #undef SIMULATED_FACT
+
+/* Metrics of a profile's trees (profile/metrics.h), all of the trigger "cycles": cycles, and what
+ * they are made of, named as in COST_CAUSES. */
+enum simulated_metric {
+    SIMULATED_CYCLES, SIMULATED_INSTRUCTIONS, SIMULATED_CAUSES,
+    SIMULATED_METRICS = SIMULATED_CAUSES + COST_CAUSE_COUNT
+};
+#define SIMULATED_TRIGGER "cycles"
+
+/* In parts of a cycle: an honest count exceeds this after a year. */
+#define SIMULATED_PARTS_MOST (UINT64_C(1) << 60)
+
+/* Adds them to a profile that has the first. False without memory. */
+bool profile_simulated_metrics(struct profile *p);
+/* Whether its trees have them. */
+bool profile_is_simulated(const struct profile *p);
 
 /* image, process: as in struct profile_block. */
 struct profile_cost {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profile/merge.h"
+#include "profile/simulate.h"
 #include "profile/spool_contexts.h"
 #include "profile/spool_counts.h"
 #include "profile/spool_shadows.h"
@@ -132,12 +133,6 @@ static const char *unit_name(uint32_t trigger)
     }
 }
 
-/* Under the engine from beginning to end there is no trigger: what is counted stands for itself. */
-static const char *exact_trigger(const struct spool_config *c)
-{
-    return tools_about(c->tools).contexts ? "calls" : "instructions";
-}
-
 static bool get_carrier(struct reader *r, const struct settings *all)
 {
     const struct spool_config *c = &all->sampling;
@@ -177,12 +172,17 @@ static bool get_metric(struct profile_metric *m, const struct spool_config *c, u
            replace(&m->unit, unit_name(trigger.trigger));
 }
 
-static bool get_exact_metric(struct profile_metric *m, const struct spool_config *c)
+/* Under the engine from beginning to end there is no trigger: what is counted stands for itself. */
+static bool get_exact_metrics(struct profile *p, const struct spool_config *c)
 {
-    const char *name = exact_trigger(c);
+    struct profile_metric *m = &p->metrics[0];
+    struct tool_about tools = tools_about(c->tools);
+    const char *name =
+        tools.machine ? SIMULATED_TRIGGER : tools.contexts ? "calls" : "instructions";
     m->period = 1;
     m->how = METRIC_EXACT;
-    return replace(&m->trigger, name) && replace(&m->name, name) && replace(&m->unit, "events");
+    return replace(&m->trigger, name) && replace(&m->name, name) && replace(&m->unit, "events") &&
+           (!tools.machine || profile_simulated_metrics(p));
 }
 
 /* A trigger has a name that no earlier one has, and metrics that there is room for: profiles tell
@@ -206,7 +206,7 @@ static bool get_metrics(struct reader *r, const struct spool_config *c)
     struct profile *p = r->p;
     r->triggers = c->carrier == CARRIER_EXACT ? 1 : spool_triggers(c);
     if (c->carrier == CARRIER_EXACT)
-        return get_exact_metric(&p->metrics[0], c);
+        return get_exact_metrics(p, c);
     for (uint32_t which = 0; which < r->triggers; which++) {
         if (which && !trigger_fits(r, c, which)) {
             r->view.damage++;

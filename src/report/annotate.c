@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "profile/simulate.h"
 #include "profile/table/table.h"
 #include "report/annotate_inlined.h"
 #include "report/sources.h"
@@ -240,14 +241,25 @@ static void count_blocks(const struct profile_counts *c, uint32_t image,
         counts[at] += counts[at - 1];
 }
 
-/* Samples of an instruction are those of all its bytes; executions those of its first. */
+static void count_cycles(const struct profile *p, uint32_t image, const struct code_function *f,
+                         uint64_t *counts)
+{
+    const struct profile_simulated *s = observed_table(p, TABLE_SIMULATE);
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct profile_cost *c = &s->list[i];
+        if (c->image == image && c->offset >= f->start && c->offset < f->end)
+            counts[c->offset - f->start] = cost_whole_cycles(cost_parts(&c->cost));
+    }
+}
+
+/* Samples of an instruction are those of all its bytes; other counts those of its first. */
 static void take_counts(struct annotation *a, const uint64_t *counts)
 {
     for (uint32_t i = 0; i < a->line_count; i++) {
         struct annotation_line *l = &a->lines[i];
         uint64_t at = l->address - a->start;
         l->count = counts[at];
-        for (uint32_t k = 1; !a->executions && k < l->bytes; k++)
+        for (uint32_t k = 1; a->unit == ANNOTATION_SAMPLES && k < l->bytes; k++)
             l->count = add_saturated(l->count, counts[at + k]);
         a->total = add_saturated(a->total, l->count);
     }
@@ -370,7 +382,7 @@ static char *function_name(const struct code_function *f, const char *image)
 /* What a sample finds behind a system call is that the thread has been in the kernel. */
 static void find_kernel(struct annotation *a)
 {
-    for (uint32_t i = 1; !a->executions && i < a->line_count; i++) {
+    for (uint32_t i = 1; a->unit == ANNOTATION_SAMPLES && i < a->line_count; i++) {
         bool behind = a->lines[i].count && !strcmp(a->lines[i - 1].text, "syscall");
         a->lines[i].kernel = behind;
         a->any_kernel |= behind;
@@ -387,14 +399,18 @@ static bool fill(struct annotation *a, const struct view *v, uint32_t image, str
     a->sources = sources_new();
     a->start = f->start;
     a->end = f->end;
-    a->executions = c && c->block_count;
+    a->unit = c && c->block_count                ? ANNOTATION_EXECUTIONS
+              : profile_is_simulated(v->profile) ? ANNOTATION_CYCLES
+                                                 : ANNOTATION_SAMPLES;
     bool ok = counts && a->function && a->image && a->sources;
     if (!ok)
         err_set(e, ERR_INTERNAL, "cannot annotate: out of memory");
     ok = ok && disassemble(a, code, f, e);
     if (ok) {
-        if (a->executions)
+        if (a->unit == ANNOTATION_EXECUTIONS)
             count_blocks(c, image, f, counts);
+        else if (a->unit == ANNOTATION_CYCLES)
+            count_cycles(v->profile, image, f, counts);
         else
             count_samples(v->profile, image, f, counts);
         take_counts(a, counts);

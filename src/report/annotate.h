@@ -1,7 +1,8 @@
 /* One function's instructions with what was counted at each, beside their source.
  *
  * Where a profile has block counts, an instruction's count is how often it was executed: the sum
- * over the blocks that cover it. Else it is the samples that were taken there.
+ * over the blocks that cover it. In a simulation it is cycles. Else it is the samples that were
+ * taken there.
  *
  * Context: ordinary code. Safe on any profile and any image file.
  * Ownership: annotation_free releases an annotation; its strings live until then. The view outlives
@@ -30,11 +31,13 @@ struct annotation_line {
     uint64_t left, taken;
 };
 
+enum annotation_unit { ANNOTATION_SAMPLES, ANNOTATION_EXECUTIONS, ANNOTATION_CYCLES };
+
 struct annotation {
     char *function, *image;
     char *others; /* functions that the pattern names, too; NULL: none */
     uint64_t start, end;
-    bool executions; /* counts are executions, not samples */
+    enum annotation_unit unit; /* of counts */
     bool any_kernel; /* of its lines */
     bool cut;        /* at ANNOTATION_BYTES_MAX */
     uint64_t total;  /* sum of the counts */

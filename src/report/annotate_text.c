@@ -5,6 +5,10 @@
 #include "report/table/view.h"
 #include "report/text.h"
 
+static const char *const units[] = {[ANNOTATION_SAMPLES] = "samples",
+                                    [ANNOTATION_EXECUTIONS] = "executions",
+                                    [ANNOTATION_CYCLES] = "cycles"};
+
 enum { COUNT = 15, CODE = 48, CODE_MIN = 24, SOURCE_MIN = 20 };
 
 static uint64_t greatest(const struct annotation *a)
@@ -87,7 +91,8 @@ void report_annotation(FILE *out, const struct annotation *a, const struct repor
 {
     char number[TEXT_NUMBER_SIZE];
     /* Executions are shown relative to the most executed instruction, samples to all of them. */
-    uint64_t all = a->executions ? greatest(a) : a->total;
+    bool executions = a->unit == ANNOTATION_EXECUTIONS;
+    uint64_t all = executions ? greatest(a) : a->total;
     const int others = COUNT + 2 + 7 + 2 + 8 + 2 + CODE + 2;
     size_t source = style->width > others + SOURCE_MIN ? (size_t)(style->width - others) : 0;
     text_colour(out, style, TEXT_BOLD);
@@ -97,18 +102,22 @@ void report_annotation(FILE *out, const struct annotation *a, const struct repor
     text_name(out, a->image, 0);
     fprintf(out, " 0x%" PRIx64 " to 0x%" PRIx64 ": %s %s\n", a->start, a->end,
             text_count(number, a->total),
-            a->executions ? "instructions executed" : a->total == 1 ? "sample" : "samples");
+            executions                       ? "instructions executed"
+            : a->unit == ANNOTATION_CYCLES ? "cycles"
+            : a->total == 1                ? "sample"
+                                           : "samples");
     if (a->others) {
         fputs("not shown: ", out);
         text_name(out, a->others, 0);
         fputc('\n', out);
     }
+    tables_over(out, a->view, a->image_index, a->start, a->end);
     if (a->cut)
         fprintf(out, "only the first %u bytes are shown\n", ANNOTATION_BYTES_MAX);
     fputc('\n', out);
     text_colour(out, style, TEXT_DIM);
-    fprintf(out, "%*s  %7s  %8s  %-*s  %s", COUNT, a->executions ? "executions" : "samples",
-            a->executions ? "of most" : "share", "address", CODE, "instruction", "source");
+    fprintf(out, "%*s  %7s  %8s  %-*s  %s", COUNT, units[a->unit],
+            executions ? "of most" : "share", "address", CODE, "instruction", "source");
     text_colour(out, style, TEXT_PLAIN);
     fputc('\n', out);
     for (uint32_t i = 0; i < a->line_count; i++)
@@ -126,8 +135,9 @@ void annotation_json(struct json *j, const struct annotation *a)
     json_key_string(j, "image", a->image);
     json_key_address(j, "start", a->start);
     json_key_address(j, "end", a->end);
-    json_key_string(j, "unit", a->executions ? "executions" : "samples");
+    json_key_string(j, "unit", units[a->unit]);
     json_key_u64(j, "total", a->total);
+    tables_json_over(j, a->view, a->image_index, a->start, a->end);
     json_key(j, "cut");
     json_bool(j, a->cut);
     json_key(j, "instructions");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "profile/simulate.h"
 #include "report/ranked.h"
 #include "report/text.h"
 #include "sigsafe/key.h"
@@ -89,8 +90,8 @@ static void write_engine(FILE *out, const struct view *v, const struct report_st
         fputs("not known (record --baseline TIME says what the program takes natively)\n", out);
 }
 
-/* Calls in contexts that the tree had no room for: below its pseudo nodes. */
-static uint64_t folded_calls(const struct profile *p)
+/* What is in contexts that the tree had no room for: below its pseudo nodes. */
+static uint64_t folded_weight(const struct profile *p)
 {
     uint64_t all = 0;
     for (uint32_t t = 0; t < p->thread_count; t++) {
@@ -111,13 +112,17 @@ void counted_folded(FILE *out, const struct profile *p, const struct report_styl
 {
     char number[TEXT_NUMBER_SIZE];
     /* That of a database has weights there, and a note. */
-    uint64_t folded = observed_code(p) ? folded_calls(p) : 0;
+    bool counts = observed_code(p) || profile_is_simulated(p);
+    uint64_t folded = counts ? folded_weight(p) : 0;
     if (!folded)
         return;
     field(out, style, "folded");
     fprintf(out,
-            "%s calls, in contexts deeper than --max-depth, or cold ones beyond --max-contexts: "
-            "below [folded], by callee\n",
+            profile_is_simulated(p)
+                ? "%s cycles, in contexts that are too deep, or more than there is room for: below "
+                  "[folded], by callee\n"
+                : "%s calls, in contexts deeper than --max-depth, or cold ones beyond "
+                  "--max-contexts: below [folded], by callee\n",
             text_count(number, folded));
 }
 
@@ -386,7 +391,7 @@ static void json_totals(struct json *j, const struct view *v)
     }
     json_key(j, "slowdown");
     json_double(j, slowdown > 0 ? slowdown : NAN);
-    json_key_u64(j, "folded", folded_calls(v->profile));
+    json_key_u64(j, "folded", folded_weight(v->profile));
     json_key(j, "stopped");
     json_open(j, '{');
     for (unsigned i = 0; i < STOP_COUNT; i++)

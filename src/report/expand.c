@@ -216,8 +216,7 @@ static bool expand(struct expansion *x, struct items *first, struct err *e)
     ok = ok && view_tree_link(x->view, x->out);
     if (ok)
         return true;
-    free(x->out->nodes);
-    *x->out = (struct view_tree){ 0 };
+    view_tree_fini(x->out);
     return err_set(e, ERR_INTERNAL, "cannot expand the call tree: out of memory");
 }
 

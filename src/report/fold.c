@@ -8,7 +8,7 @@ enum { CYCLE_MAX = 8 }; /* functions of a cycle that is recognized */
 
 /* What a node has that is not below one of its children. */
 struct own {
-    uint64_t total, weights[METRICS_MAX];
+    uint64_t total;
 };
 
 struct fold {
@@ -18,6 +18,7 @@ struct fold {
     /* by index in `in`: levels that are one node with it, from the first of them */
     uint32_t *round;
     struct own *own; /* by index in `in`, then by index in `out` */
+    uint64_t *weights; /* by index in `in`: the same of all metrics, as view_tree_weights */
     uint32_t *slots; /* open addressing: (parent, function) -> index in out + 1 */
     size_t size;     /* a power of two */
 };
@@ -27,19 +28,24 @@ static void own_subtract(uint64_t *from, uint64_t what)
     *from = *from > what ? *from - what : 0;
 }
 
+static uint64_t *weights_of(const struct fold *f, uint32_t node)
+{
+    return f->weights + (size_t)node * f->in->metrics;
+}
+
 static void owns_compute(struct fold *f)
 {
     const struct view_node *nodes = f->in->nodes;
     for (uint32_t i = f->in->count; i-- > 0;) {
         f->own[i].total = add_saturated(f->own[i].total, nodes[i].total);
-        for (unsigned k = 0; k < 3; k++)
-            f->own[i].weights[k] = add_saturated(f->own[i].weights[k], nodes[i].weights[k]);
+        for (uint32_t k = 0; k < f->in->metrics; k++)
+            weights_of(f, i)[k] = view_tree_weights(f->in, i)[k];
     }
     for (uint32_t i = 1; i < f->in->count; i++) {
         struct own *parent = &f->own[nodes[i].parent];
         own_subtract(&parent->total, nodes[i].total);
-        for (unsigned k = 0; k < 3; k++)
-            own_subtract(&parent->weights[k], nodes[i].weights[k]);
+        for (uint32_t k = 0; k < f->in->metrics; k++)
+            own_subtract(&weights_of(f, nodes[i].parent)[k], view_tree_weights(f->in, i)[k]);
     }
 }
 
@@ -115,8 +121,9 @@ static bool nodes_place(struct fold *f)
         struct view_node *to = &f->out->nodes[f->to[i]];
         to->self = add_saturated(to->self, f->in->nodes[i].self);
         to->total = add_saturated(to->total, f->own[i].total);
-        for (unsigned k = 0; k < 3; k++)
-            to->weights[k] = add_saturated(to->weights[k], f->own[i].weights[k]);
+        uint64_t *weights = view_tree_weights(f->out, f->to[i]);
+        for (uint32_t k = 0; k < f->out->metrics; k++)
+            weights[k] = add_saturated(weights[k], weights_of(f, i)[k]);
     }
     return true;
 }
@@ -127,8 +134,9 @@ static void totals_sum(struct view_tree *t)
     for (uint32_t i = t->count; i-- > 1;) {
         struct view_node *parent = &t->nodes[t->nodes[i].parent];
         parent->total = add_saturated(parent->total, t->nodes[i].total);
-        for (unsigned k = 0; k < 3; k++)
-            parent->weights[k] = add_saturated(parent->weights[k], t->nodes[i].weights[k]);
+        uint64_t *weights = view_tree_weights(t, t->nodes[i].parent);
+        for (uint32_t k = 0; k < t->metrics; k++)
+            weights[k] = add_saturated(weights[k], view_tree_weights(t, i)[k]);
     }
 }
 
@@ -136,14 +144,15 @@ bool fold_tree(const struct view *v, const struct view_tree *in, struct view_tre
                struct err *e)
 {
     struct fold f = { .in = in, .out = out, .size = 256 };
-    *out = (struct view_tree){ 0 };
+    *out = (struct view_tree){ .metrics = in->metrics };
     while (f.size < 2 * (size_t)in->count)
         f.size *= 2;
     f.to = calloc((size_t)in->count + 1, sizeof *f.to);
     f.round = calloc((size_t)in->count + 1, sizeof *f.round);
     f.own = calloc((size_t)in->count + 1, sizeof *f.own);
     f.slots = calloc(f.size, sizeof *f.slots);
-    bool ok = f.to && f.round && f.own && f.slots;
+    f.weights = calloc((size_t)in->count + 1, (in->metrics + 1) * sizeof *f.weights);
+    bool ok = f.to && f.round && f.own && f.slots && f.weights;
     if (ok)
         owns_compute(&f);
     ok = ok && nodes_place(&f);
@@ -154,9 +163,9 @@ bool fold_tree(const struct view *v, const struct view_tree *in, struct view_tre
     free(f.round);
     free(f.own);
     free(f.slots);
+    free(f.weights);
     if (ok)
         return true;
-    free(out->nodes);
-    *out = (struct view_tree){ 0 };
+    view_tree_fini(out);
     return err_set(e, ERR_INTERNAL, "cannot fold recursion: out of memory");
 }

@@ -255,7 +255,7 @@ static void write_heap(FILE *out, const struct view *v, const struct report_styl
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
     const struct profile *p = v->profile;
-    const uint64_t *heap = v->tree.nodes[0].weights;
+    const uint64_t *heap = view_tree_weights(&v->tree, 0);
     double period = (double)p->metrics[0].period;
     header_field(out, style, "heap");
     fprintf(out, "%s allocated, %s live at the end, %s live at the peak",

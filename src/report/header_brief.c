@@ -6,6 +6,7 @@
 #include "base/saturate.h"
 #include "profile/coverage.h"
 #include "profile/phases.h"
+#include "profile/simulate.h"
 #include "report/counted.h"
 #include "report/loads.h"
 #include "report/shadowed.h"
@@ -88,7 +89,7 @@ static void write_samples(FILE *out, const struct view *v, const struct profile_
 static void write_heap(FILE *out, const struct view *v)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
-    const uint64_t *heap = v->tree.nodes[0].weights;
+    const uint64_t *heap = view_tree_weights(&v->tree, 0);
     double period = (double)v->profile->metrics[0].period;
     fprintf(out, ": %s allocated, %s live at the end, %s live at the peak",
             text_bytes(a, (double)heap[HEAP_ALLOCATED] * period),
@@ -99,6 +100,12 @@ static void write_heap(FILE *out, const struct view *v)
 static double cost_percent(const struct profile_totals *t)
 {
     return t->cpu_ns && !t->sandboxed ? 100 * profile_spent_ns(t) / (double)t->cpu_ns : 0;
+}
+
+/* By a metric of a simulation that is not all of its cycles. */
+static bool is_part(const struct view *v)
+{
+    return profile_is_simulated(v->profile) && v->metric != SIMULATED_CYCLES;
 }
 
 static void write_recording(FILE *out, const struct view *v, const struct profile_totals *t,
@@ -116,9 +123,9 @@ static void write_recording(FILE *out, const struct view *v, const struct profil
         write_heap(out, v);
     if (!profile_is_exact(p) && cost_percent(t) > 0)
         fprintf(out, "; cost %.2f%%", cost_percent(t));
-    if (!v->of_blocks && (v->samples_all != t->weight || view_is_refined(v)))
-        fprintf(out, "; shown: %s of %s samples (%.2f%%)", text_count(a, v->samples),
-                text_count(b, t->weight), text_share(v->samples, t->weight));
+    if (!v->of_blocks && !is_part(v) && (v->samples_all != t->weight || view_is_refined(v)))
+        fprintf(out, "; shown: %s of %s %s (%.2f%%)", text_count(a, v->samples),
+                text_count(b, t->weight), text_unit(v), text_share(v->samples, t->weight));
     uint32_t notes = style->chosen ? header_notes(NULL, v, style) : 0;
     if (notes)
         fprintf(out, "; %u note%s (--verbose)", notes, notes == 1 ? "" : "s");

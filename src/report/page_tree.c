@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/saturate.h"
+#include "profile/simulate.h"
 #include "report/calls.h"
 
 static void nodes_place(struct page_tree *t,
@@ -190,6 +191,22 @@ static void write_calls(struct json *j, const struct page_tree *t)
     json_close(j, ']');
 }
 
+/* Of a simulation: what each node has with all below it, by cause, in the order of causes. */
+static void write_stacks(struct json *j, const struct page_tree *t)
+{
+    if (!profile_is_simulated(t->view->profile))
+        return;
+    json_key(j, "simulated");
+    json_open(j, '[');
+    for (unsigned m = SIMULATED_INSTRUCTIONS; m < SIMULATED_METRICS; m++) {
+        json_open(j, '[');
+        for (uint32_t i = 0; i < t->count; i++)
+            json_u64(j, view_tree_weights(&t->view->tree, t->written[i])[m]);
+        json_close(j, ']');
+    }
+    json_close(j, ']');
+}
+
 void page_tree_write(struct json *j, const struct page_tree *t)
 {
     uint32_t *frame = write_frames(j, t);
@@ -213,6 +230,7 @@ void page_tree_write(struct json *j, const struct page_tree *t)
     write_left_out(j, t);
     write_threads(j, t);
     write_calls(j, t);
+    write_stacks(j, t);
     json_close(j, '}');
     free(frame);
 }

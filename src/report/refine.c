@@ -61,10 +61,11 @@ static bool image_is(const struct view *v, const struct view_function *f, const 
         && !strcmp(v->profile->images[f->image].path, filter);
 }
 
-static void drop_own(struct view_node *n)
+static void drop_own(struct view_tree *t, uint32_t node)
 {
-    n->self = 0;
-    memset(n->weights, 0, sizeof n->weights);
+    t->nodes[node].self = 0;
+    for (uint32_t m = 0; m < t->metrics; m++)
+        view_tree_weights(t, node)[m] = 0;
 }
 
 static bool keep_image(struct view *v, const char *filter, struct err *e)
@@ -76,9 +77,9 @@ static bool keep_image(struct view *v, const char *filter, struct err *e)
         return err_set(e, ERR_USAGE,
                        "the profile has no image \"%s\"; --by-image lists what it has", filter);
     for (uint32_t i = 0; i < v->tree.count; i++) {
-        struct view_node *n = &v->tree.nodes[i];
+        const struct view_node *n = &v->tree.nodes[i];
         if (!image_is(v, &v->functions[n->function], filter))
-            drop_own(n);
+            drop_own(&v->tree, i);
     }
     return true;
 }
@@ -156,16 +157,16 @@ static bool refinement_apply(struct view *v, const struct refinement *r, struct 
     uint8_t *matched = calloc((size_t)v->tree.count + 1, 1);
     if (!matched)
         return err_set(e, ERR_INTERNAL, "cannot refine: out of memory");
-    drop_own(&v->tree.nodes[0]);
+    drop_own(&v->tree, 0);
     /* The earliest frame that matches is always a right choice, so one pass decides. */
     for (uint32_t i = 1; i < v->tree.count; i++) {
-        struct view_node *n = &v->tree.nodes[i];
+        const struct view_node *n = &v->tree.nodes[i];
         unsigned step = matched[n->parent];
         if (step < r->steps && r->matches[n->function] >> step & 1)
             step++;
         matched[i] = (uint8_t)step;
         if (step < r->steps)
-            drop_own(n);
+            drop_own(&v->tree, i);
     }
     free(matched);
     return true;

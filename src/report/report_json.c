@@ -19,6 +19,7 @@
 #include "report/timeline.h"
 #include "report/ranks.h"
 #include "report/shadowed.h"
+#include "report/simulated.h"
 #include "report/values.h"
 #include "base/saturate.h"
 
@@ -392,7 +393,8 @@ static bool write_functions(struct json *j, const struct view *v,
         json_open(j, '{');
         write_function(j, f);
         write_weights(j, v, options->ci, f->self, f->total, f->calls);
-        write_heap(j, v, f->weights);
+        write_heap(j, v, view_function_weights(v, f));
+        simulated_json_weights(j, v, view_function_weights(v, f));
         write_ranks(j, options->ranks,
                     options->ranks ? &options->ranks->functions[order[i]] : NULL);
         json_close(j, '}');
@@ -427,7 +429,8 @@ static void write_node(struct json *j, const struct view *v,
         json_bool(j, true);
     }
     write_weights(j, v, options->ci, n->self, n->total, n->calls);
-    write_heap(j, v, n->weights);
+    write_heap(j, v, view_tree_weights(&v->tree, node));
+    simulated_json_weights(j, v, view_tree_weights(&v->tree, node));
     write_ranks(j, options->ranks, options->ranks ? &options->ranks->nodes[node] : NULL);
 }
 

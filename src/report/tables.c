@@ -117,7 +117,7 @@ bool report_flat(FILE *out, const struct view *v, const struct report_style *sty
         if (text_share(f->total, v->samples) < style->min)
             continue;
         row_numbers(out, v, style, f->self, &f->total, f->self);
-        text_heap(out, v, f->weights);
+        text_heap(out, v, view_function_weights(v, f));
         write_function(out, f, style, columns);
     }
     if (!v->samples)

@@ -7,6 +7,7 @@
 
 #include "report/ci.h"
 #include "report/json.h"
+#include "report/simulated.h"
 
 const char *text_count(char *out, uint64_t value)
 {
@@ -239,7 +240,11 @@ void text_heap(FILE *out, const struct view *v, const uint64_t *heap)
 
 const char *text_unit(const struct view *v)
 {
-    return v->of_blocks ? "instructions" : view_is_of_calls(v) ? "calls" : "samples";
+    const char *simulated = simulated_unit(v);
+    return simulated             ? simulated
+           : v->of_blocks        ? "instructions"
+           : view_is_of_calls(v) ? "calls"
+                                 : "samples";
 }
 
 double text_share(uint64_t part, uint64_t whole)

@@ -16,20 +16,23 @@ void totals_of_nodes(struct view_tree *t)
     }
 }
 
-/* Own heap figures become totals; functions keep their own. */
-static void totals_of_heap(struct view *v)
+/* Own weights by all metrics become totals; functions keep their own. */
+static bool totals_of_weights(struct view *v)
 {
     struct view_tree *t = &v->tree;
-    for (uint32_t i = t->count; i-- > 0;)
-        for (unsigned k = 0; k < 3; k++) {
-            struct view_function *f = &v->functions[t->nodes[i].function];
-            f->weights[k] = add_saturated(f->weights[k], t->nodes[i].weights[k]);
-        }
-    for (uint32_t i = t->count; i-- > 1;)
-        for (unsigned k = 0; k < 3; k++) {
-            uint64_t *total = &t->nodes[t->nodes[i].parent].weights[k];
-            *total = add_saturated(*total, t->nodes[i].weights[k]);
-        }
+    v->function_weights =
+        calloc((size_t)v->function_count + 1, (t->metrics + 1) * sizeof *v->function_weights);
+    for (uint32_t i = t->count; v->function_weights && i-- > 0;) {
+        uint64_t *own = v->function_weights + (size_t)t->nodes[i].function * t->metrics;
+        for (uint32_t k = 0; k < t->metrics; k++)
+            own[k] = add_saturated(own[k], view_tree_weights(t, i)[k]);
+    }
+    for (uint32_t i = t->count; v->function_weights && i-- > 1;) {
+        uint64_t *totals = view_tree_weights(t, t->nodes[i].parent);
+        for (uint32_t k = 0; k < t->metrics; k++)
+            totals[k] = add_saturated(totals[k], view_tree_weights(t, i)[k]);
+    }
+    return v->function_weights;
 }
 
 struct link_context {
@@ -147,10 +150,9 @@ static bool totals_of_functions(struct view *v)
 bool totals_compute(struct view *v, struct err *e)
 {
     totals_of_nodes(&v->tree);
-    if (view_has_heap(v))
-        totals_of_heap(v);
+    bool ok = !v->tree.metrics || totals_of_weights(v);
     v->samples = v->tree.nodes[0].total;
-    if (view_tree_link(v, &v->tree) && totals_of_functions(v))
+    if (ok && view_tree_link(v, &v->tree) && totals_of_functions(v))
         return true;
     return err_set(e, ERR_INTERNAL, "cannot add up the report: out of memory");
 }

@@ -6,6 +6,7 @@
 
 #include "report/calls.h"
 #include "report/fold.h"
+#include "report/simulated.h"
 #include "report/text.h"
 
 enum { COUNT_COLUMNS = 12 };
@@ -65,7 +66,7 @@ static void write_node(struct printer *p, uint32_t node, bool branch, bool last)
         fprintf(p->out, "  %6.2f%%", text_share(n->total, p->view->samples_all));
     fprintf(p->out, "  %*s  ", COUNT_COLUMNS, text_count(number, n->total));
     if (!p->derived)
-        text_heap(p->out, p->view, n->weights);
+        text_heap(p->out, p->view, view_tree_weights(p->tree, node));
     write_rails(p, branch, last);
     size_t before = (size_t)text_percent_width(p->style) * 2 + COUNT_COLUMNS + 6
         + (view_is_refined(p->view) ? 9 : 0) + 3 * (p->rail_count + branch);
@@ -96,6 +97,8 @@ static void write_node(struct printer *p, uint32_t node, bool branch, bool last)
         text_name(p->out, f->file, 0);
         fprintf(p->out, ":%u", f->line);
     }
+    if (!p->derived)
+        simulated_write_weights(p->out, p->view, view_tree_weights(p->tree, node));
     text_colour(p->out, p->style, TEXT_PLAIN);
     fputc('\n', p->out);
 }
@@ -200,6 +203,6 @@ bool report_tree(FILE *out, const struct view *v, const struct view_tree *t, con
     if (p.folded)
         fputs("recursion is shown once (--no-fold shows each level)\n", out);
     free(p.rails);
-    free(folded.nodes);
+    view_tree_fini(&folded);
     return true;
 }

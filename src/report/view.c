@@ -102,6 +102,13 @@ static uint32_t function_intern(struct builder *b, const struct view_function *k
     return v->function_count - 1;
 }
 
+void view_tree_fini(struct view_tree *t)
+{
+    free(t->nodes);
+    free(t->weights);
+    *t = (struct view_tree){ 0 };
+}
+
 uint32_t view_tree_add(struct view_tree *t, uint32_t parent, uint32_t function, bool inlined)
 {
     if (t->count == t->capacity) {
@@ -111,8 +118,16 @@ uint32_t view_tree_add(struct view_tree *t, uint32_t parent, uint32_t function, 
         if (!grown)
             return VIEW_NONE;
         t->nodes = grown;
+        uint64_t *weights = t->metrics ? reallocarray(t->weights, capacity,
+                                                      t->metrics * sizeof *weights)
+                                       : NULL;
+        if (t->metrics && !weights)
+            return VIEW_NONE;
+        t->weights = weights;
         t->capacity = capacity;
     }
+    for (uint32_t m = 0; m < t->metrics; m++)
+        view_tree_weights(t, t->count)[m] = 0;
     t->nodes[t->count] = (struct view_node){
         .function = function,
         .parent = parent,
@@ -187,13 +202,13 @@ static uint32_t frames_add(struct builder *b, uint32_t at, const struct profile_
     return at;
 }
 
-static void node_add(struct view_node *to, const struct profile_node *n, uint32_t shown)
+static void node_add(struct view *v, uint32_t at, const struct profile_node *n)
 {
-    uint64_t weights[METRICS_MAX] = { n->self };
-    memcpy(weights + 1, n->more, sizeof n->more);
-    to->self = add_saturated(to->self, weights[shown]);
-    for (unsigned i = 0; i < METRICS_MAX; i++)
-        to->weights[i] = add_saturated(to->weights[i], weights[i]);
+    struct view_node *to = &v->tree.nodes[at];
+    uint64_t *weights = view_tree_weights(&v->tree, at);
+    to->self = add_saturated(to->self, v->metric ? n->more[v->metric - 1] : n->self);
+    for (uint32_t m = 0; m < v->tree.metrics; m++)
+        weights[m] = add_saturated(weights[m], m ? n->more[m - 1] : n->self);
 }
 
 static bool share_add(struct builder *b, uint32_t node, uint32_t thread, uint64_t self)
@@ -270,7 +285,7 @@ static bool thread_add(struct builder *b, const struct profile_thread *thread)
             free(map);
             return false;
         }
-        node_add(&b->view->tree.nodes[map[i]], n, b->view->metric);
+        node_add(b->view, map[i], n);
     }
     uint32_t index = (uint32_t)(thread - p->threads);
     bool ok = shares_add(b, index, map);
@@ -384,6 +399,7 @@ struct view *view_build(const struct profile *p, const struct symbols *s,
         return NULL;
     }
     v->metric = metric;
+    v->tree.metrics = p->metric_count > 1 ? p->metric_count : 0;
     struct builder b = { .view = v, .options = options };
     bool ok = refine_threads(v, options, e);
     if (options->by_thread)
@@ -434,7 +450,8 @@ void view_free(struct view *v)
     if (!v)
         return;
     free(v->functions);
-    free(v->tree.nodes);
+    free(v->function_weights);
+    view_tree_fini(&v->tree);
     free(v->threads_chosen);
     by_thread_free(v);
     free(v);

@@ -28,7 +28,6 @@ struct view_function {
     uint64_t start;
     uint64_t start_self; /* the samples at that place */
     uint64_t self, total;
-    uint64_t weights[METRICS_MAX]; /* own, by metric, whichever of them `self` is */
     uint64_t calls; /* edges counted (calls.h): of all its nodes */
 };
 
@@ -41,13 +40,14 @@ struct view_node {
     /* of recursion that are one node, in folded trees (fold.h); else 0 */
     uint32_t levels;
     uint64_t self, total;
-    uint64_t weights[METRICS_MAX];      /* totals by metric, in the top-down tree */
     uint64_t calls; /* edges counted; 0 for what is inlined, and in derived trees */
 };
 
 struct view_tree {
     struct view_node *nodes; /* nodes[0] is the root */
     uint32_t count, capacity;
+    uint32_t metrics;  /* of which nodes have weights; 0: none of any */
+    uint64_t *weights; /* view_tree_weights */
 };
 
 struct view_options {
@@ -76,6 +76,7 @@ struct view {
     uint32_t metric;        /* that weights are by: an index in profile.metrics */
     struct view_function *functions;
     uint32_t function_count, function_capacity;
+    uint64_t *function_weights; /* view_function_weights */
     struct view_tree tree;  /* top-down */
     uint64_t samples;       /* all that this view shows */
     uint64_t samples_all;   /* of the chosen threads, before `image` and `through` */
@@ -122,6 +123,21 @@ bool *names_match(const char *const *names, uint32_t count, const char *pattern,
 /* Whether a name is the pattern, or that with parameters and qualifiers: not a clone of such a
  * function, nor what is declared in it. */
 bool view_is_whole_name(const char *name, const char *pattern);
+
+/* Where there are several metrics, by metric, whichever of them `self` is: in the top-down tree and
+ * what is folded from it a node's totals; a function's own. Else NULL. */
+static inline uint64_t *view_tree_weights(const struct view_tree *t, uint32_t node)
+{
+    return t->metrics ? t->weights + (size_t)node * t->metrics : NULL;
+}
+static inline const uint64_t *view_function_weights(const struct view *v,
+                                                    const struct view_function *f)
+{
+    size_t at = (size_t)(f - v->functions) * v->tree.metrics;
+    return v->tree.metrics ? v->function_weights + at : NULL;
+}
+
+void view_tree_fini(struct view_tree *t);
 
 /* Adds a node to a tree; VIEW_NONE without memory. */
 uint32_t view_tree_add(struct view_tree *t, uint32_t parent, uint32_t function, bool inlined);

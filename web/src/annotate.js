@@ -2,6 +2,7 @@
 // over them a path: which of its blocks each instruction is in. A function's table is made when it
 // is opened.
 
+import { fillCycles } from "./cycles.js";
 import * as format from "./format.js";
 import { fillValues } from "./values.js";
 
@@ -44,7 +45,9 @@ function fillWaste(made, waste) {
     .join("\n");
 }
 
-function table(annotated) {
+const UNITS = { executions: "instructions executed", cycles: "cycles", samples: "samples" };
+
+function table(annotated, causes) {
   const lines = annotated.instructions;
   const all =
     annotated.unit === "executions"
@@ -67,6 +70,7 @@ function table(annotated) {
     cell(row, line.text + taken + kernel, "code").title = line.kernel
       ? "A sample at the instruction behind a system call is of time in the kernel, not of the instruction"
       : "";
+    if (causes) fillCycles(row.insertCell(), causes, line.simulated);
     if (observed) fillValues(row.insertCell(), line.values);
     if (wasteful) fillWaste(row.insertCell(), line.waste);
     cell(row, place && place !== before ? place : "", "place").title = line.file || "";
@@ -89,7 +93,9 @@ export class Annotated {
   }
 
   // Fills the section; hides it if the profile has no annotated functions.
-  show(list) {
+  // causes: of cycles, where they are known.
+  show(list, causes) {
+    this.causes = causes;
     for (const { details } of this.shown) details.remove();
     this.shown = [];
     this.section.hidden = !list || list.length === 0;
@@ -130,7 +136,7 @@ export class Annotated {
     if (shown.details.children.length > 1) return;
     const scroll = document.createElement("div");
     scroll.className = "scroll";
-    scroll.append(table(shown.annotated));
+    scroll.append(table(shown.annotated, this.causes));
     shown.details.append(scroll);
     this.#mark(shown);
   }
@@ -139,7 +145,7 @@ export class Annotated {
     const details = document.createElement("details");
     const summary = document.createElement("summary");
     const name = document.createElement("code");
-    const what = annotated.unit === "executions" ? "instructions executed" : "samples";
+    const what = UNITS[annotated.unit];
     const shown = { annotated, details };
     name.textContent = annotated.function;
     summary.append(name, ` ${annotated.image}: ${format.count(annotated.total)} ${what}`);

@@ -51,7 +51,7 @@ export class CopyButton {
 
 export class Graph {
   // host: the element to draw in. tip: the tooltip's element.
-  // events: onZoom(path), onFrame(text), onChoose(path)
+  // events: onZoom(path), onFrame(text, frame), onChoose(path)
   // words: describe(frame) and rows(frame), instead of those of a report; or nothing.
   // data: the report, set before anything is drawn.
   constructor({ host, tip, palette, events, words }) {
@@ -322,7 +322,7 @@ export class Graph {
     const frame = block.frame.data ? block.frame : block.frame.parent;
     this.current = frame;
     this.events.onZoom(this.#path(frame));
-    this.events.onFrame(this.describe(frame));
+    this.events.onFrame(this.describe(frame), frame);
   }
 
   describe(frame) {
@@ -381,7 +381,7 @@ export class Graph {
     if (y < 0) this.host.scrollTop += y - CELL;
     if (y + CELL > this.height) this.host.scrollTop += y + 2 * CELL - this.height;
     this.#paint();
-    this.events.onFrame(this.describe(frame));
+    this.events.onFrame(this.describe(frame), frame);
   }
 
   // As the keyboard does: it stays outlined.

@@ -4,6 +4,7 @@
 
 import { Annotated } from "./annotate.js";
 import { Palette, onSchemeChange } from "./color.js";
+import { byCause, Cycles } from "./cycles.js";
 import { DatabasePanel, showError } from "./database.js";
 import { DiffPage } from "./diff.js";
 import * as format from "./format.js";
@@ -232,7 +233,7 @@ function showMetrics(reports) {
   for (const data of reports) {
     const option = document.createElement("option");
     option.value = data.metric;
-    option.textContent = `${data.metric}: ${format.cost(data.samples || 0, data)}`;
+    option.textContent = `${data.metric}: ${format.cost(data.samples || 0, data) || format.count(data.samples)}`;
     select.append(option);
   }
 }
@@ -268,7 +269,7 @@ class Page {
       palette: this.palette,
       events: {
         onZoom: (path) => this.change({ zoom: path, frame: "" }),
-        onFrame: (text) => this.showFrame(text),
+        onFrame: (text, frame) => this.showFrame(text, frame),
         onChoose: (path) => this.keep({ frame: path }),
       },
     });
@@ -285,6 +286,7 @@ class Page {
       palette: this.palette,
       onPick: (name) => this.pick(name),
     });
+    this.cycles = new Cycles(element("cycles"));
     this.annotated = new Annotated(element("annotated"));
     this.paths = new PathTable({
       section: element("paths"),
@@ -317,7 +319,7 @@ class Page {
     this.timeline.turn(data);
     showThreads(data, this.whole, element("thread"));
     showLegend(this.palette, this.images);
-    this.annotated.show(data.annotated);
+    this.annotated.show(data.annotated, data.simulated?.causes);
     this.paths.show(data.paths);
     this.semi.show(data.semi_invariant);
   }
@@ -427,11 +429,12 @@ class Page {
     const { view, shape, zoom, frame, thread, time } = this.state;
     const flat = this.part();
     const build = view === "bottom-up" ? bottomUp : topDown;
-    const root = build(flat, "all samples");
+    const root = build(flat, `all ${format.unit(this.data)}`);
     const listed = `${this.reports.indexOf(this.data)} ${thread} ${time}`;
     if (this.listed !== listed) {
-      const known = flat === this.whole ? this.data.functions || [] : functionsOf(flat);
-      this.table.show(known, flat.total[0]);
+      const known = flat === this.whole && this.data.functions;
+      this.table.show(known || functionsOf(flat), flat.total[0]);
+      this.cycles.show(this.data, flat);
     }
     this.listed = listed;
     // Where nothing but triggers of shadows was sampled there is no graph, and what they observed is below.
@@ -455,9 +458,10 @@ class Page {
     this.showFound();
   }
 
-  showFrame(text) {
+  showFrame(text, frame) {
     element("detail").textContent = text;
     this.copy.show();
+    this.cycles.choose(frame);
   }
 
   showFound() {
@@ -474,4 +478,4 @@ if (embedded.database) new DatabasePanel(element("database"), element("tip"), em
 const profile = embedded.database ? embedded.report || embedded.diff : embedded;
 if (!profile) showError(embedded.error);
 else if (profile.contexts) new DiffPage(profile);
-else new Page([profile].flat());
+else new Page([profile].flat().flatMap(byCause));

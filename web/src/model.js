@@ -13,6 +13,7 @@ const DEEPER = { name: "[deeper frames]", image: "", key: -1 };
 // The tree in arrays, one element a node, parents before children, a subtree in one piece.
 //   key: index into frames; self: samples; leftOut: those of nodes below it that are not there; total: with all below;
 //   parent: -1 for the root; end: behind the subtree; calls: edges counted; cost: by node, cost_per_call
+//   simulated: null, or columns of what nodes have with all below: instructions, and cycles by cause
 //   shares: null, or what each thread has of each node: { node, thread, self, leftOut }
 export function unpack({ frames, nodes }) {
   const { unique, number } = uniqueFrames(frames);
@@ -28,6 +29,7 @@ export function unpack({ frames, nodes }) {
     calls: new Float64Array(count),
     cost: new Map(),
     shares: nodes.threads ? unpackShares(nodes.threads) : null,
+    simulated: nodes.simulated || null,
   };
   const path = [];
   for (let i = 0; i < count; i++) {
@@ -101,10 +103,10 @@ export function samplesByThread({ shares }) {
   return samples;
 }
 
-// The same tree with other weights. Calls are not known of a part.
+// The same tree with other weights. Calls and causes are not known of a part.
 export function withWeights(flat, self, leftOut) {
   const [total, calls] = [0, 0].map(() => new Float64Array(self.length));
-  const part = { ...flat, self, leftOut, total, calls, cost: new Map() };
+  const part = { ...flat, self, leftOut, total, calls, cost: new Map(), simulated: null };
   addUp(part);
   return part;
 }
@@ -148,13 +150,13 @@ function groupByFrame(flat, nodes) {
   return groups;
 }
 
-// A node to draw. expand() makes those below it, once.
+// A node to draw. nodes: those of the tree that it stands for; of a path to callers, null. expand() makes those below it, once.
 export class DrawnNode {
   #expand;
   #children = null;
 
   constructor({ name, image, key }, value, self, expand) {
-    Object.assign(this, { name, image, key, value, self, calls: 0, cost: null });
+    Object.assign(this, { name, image, key, value, self, calls: 0, cost: null, nodes: null });
     this.#expand = expand;
   }
 
@@ -199,6 +201,7 @@ export function topDown(flat, name) {
       const [total, self] = [flat.total, flat.self].map((weights) => sum(group, (i) => weights[i]));
       const node = new DrawnNode(flat.frames[key], total, self, () => below(group, depth + 1));
       addCalls(node, flat, group);
+      node.nodes = group;
       return node;
     });
   };

@@ -21,9 +21,9 @@ static void put(struct buf *b, const struct encoder *x)
 static void get(struct decoder *d, struct cursor *c)
 {
     struct profile *p = d->p;
-    uint32_t count = (uint32_t)cursor_uleb(c, METRICS_MAX, "a number of metrics, 1 to 8");
+    uint32_t count = (uint32_t)cursor_uleb(c, METRICS_MAX, "a number of metrics, 1 to 16");
     if (!count)
-        cursor_fail(c, "a number of metrics, 1 to 8");
+        cursor_fail(c, "a number of metrics, 1 to 16");
     for (uint32_t i = 0; i < count && !c->failed; i++) {
         const struct profile_metric none = {.name = (char[]){""}, .trigger = (char[]){""},
                                             .unit = (char[]){""}};

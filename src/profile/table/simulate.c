@@ -7,7 +7,7 @@
 #include "base/saturate.h"
 #include "base/sort.h"
 #include "profile/kind/kind.h"
-#include "profile/table/table.h"
+#include "profile/table/simulate_contexts.h"
 #include "sigsafe/tools.h"
 
 struct profile_simulated *profile_simulated_new(void)
@@ -126,14 +126,11 @@ static bool settle(void *table, const uint32_t *new_index)
 
 /* ---- from the spool ---- */
 
-/* In parts of a cycle: an honest count exceeds this after a year. */
-#define PARTS_MOST (UINT64_C(1) << 60)
-
 static bool is_honest(const struct spool_cost *row)
 {
     bool good = row->count <= SPOOL_COUNTER_MAX;
     for (unsigned i = 0; i < COST_CAUSE_COUNT; i++)
-        good &= row->cost.parts[i] <= PARTS_MOST;
+        good &= row->cost.parts[i] <= SIMULATED_PARTS_MOST;
     for (unsigned i = 0; i < COST_EVENT_COUNT; i++)
         good &= row->cost.events[i] <= SPOOL_COUNTER_MAX;
     return good;
@@ -174,8 +171,17 @@ static bool add_process(struct counts_process *q)
     if (!s && (s = profile_simulated_new()))
         profile_observe(q->profile, OBSERVED_TABLES + TABLE_SIMULATE, s);
     bool ok = s && spool_view_list(q->r->view, head, SPOOL_COSTS_SIZE, &list);
-    for (uint32_t i = 0; ok && i < list.count; i++)
-        ok = add_chunk(q, s, list.records[i]);
+    struct spool_costs **contexts = calloc((size_t)list.count + 1, sizeof *contexts);
+    uint32_t count = 0;
+    for (uint32_t i = 0; ok && contexts && i < list.count; i++) {
+        struct spool_costs *chunk = list.records[i];
+        if (chunk->first)
+            contexts[count++] = chunk;
+        else
+            ok = add_chunk(q, s, chunk);
+    }
+    ok = ok && contexts && simulate_contexts_read(q, contexts, count);
+    free(contexts);
     free(list.records);
     return ok;
 }
@@ -187,6 +193,30 @@ const struct profile_table table_simulate = {
     .append = append,
     .settle = settle,
 };
+
+/* ---- metrics ---- */
+
+bool profile_simulated_metrics(struct profile *p)
+{
+#define NAME(id, name, ...) #name,
+    static const char *const names[] = {SIMULATED_TRIGGER, "instructions", COST_CAUSES(NAME)};
+#undef NAME
+    bool ok = true;
+    for (unsigned i = SIMULATED_INSTRUCTIONS; ok && i < SIMULATED_METRICS; i++) {
+        struct profile_metric m = p->metrics[0];
+        m.name = (char *)(uintptr_t)names[i];
+        ok = profile_metric_add(p, &m);
+    }
+    return ok;
+}
+_Static_assert((unsigned)SIMULATED_METRICS <= METRICS_MAX, "there is room for a metric a cause");
+
+bool profile_is_simulated(const struct profile *p)
+{
+    return observed_table(p, TABLE_SIMULATE) && p->metric_count == SIMULATED_METRICS &&
+           !strcmp(p->metrics[0].trigger, SIMULATED_TRIGGER) &&
+           p->metrics[0].how == METRIC_EXACT;
+}
 
 /* ---- in the file ---- */
 

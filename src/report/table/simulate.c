@@ -8,19 +8,12 @@
 
 #include "profile/frames.h"
 #include "report/ranked.h"
+#include "report/simulated.h"
 #include "report/table/simulate_dise.h"
 #include "report/table/view.h"
 #include "report/text.h"
 
 enum { ROWS = 40, WIDTH = 15 };
-
-static const struct {
-    const char *name, *title, *what;
-} causes[COST_CAUSE_COUNT] = {
-#define CAUSE(id, name, title, what) {#name, title, what},
-    COST_CAUSES(CAUSE)
-#undef CAUSE
-};
 
 static const struct {
     const char *name, *title;
@@ -34,7 +27,7 @@ static const struct {
 
 /* A function, or a line of one. */
 struct function {
-    const char *name;
+    const char *name, *file;
     uint32_t line;         /* 0: all of it, or not known */
     uint32_t image, first; /* an instruction of it */
     struct profile_cost sum;
@@ -77,7 +70,7 @@ static struct functions functions_make(const struct view *v, const struct profil
     for (uint32_t i = 0; f.list && i < s->count; i++) {
         struct symbol_location where = location(v, &s->list[i]);
         const struct symbol_frame *frame = &where.frames[lines ? 0 : where.count - 1];
-        f.list[i] = (struct function){frame->function ? frame->function : "?",
+        f.list[i] = (struct function){frame->function ? frame->function : "?", frame->file,
                                       lines ? frame->line : 0, s->list[i].image, i, s->list[i]};
         profile_cost_sum(&f.all, &s->list[i]);
     }
@@ -196,7 +189,8 @@ static void write_stack(FILE *out, const struct report_style *style, const struc
         if (!part)
             continue;
         fprintf(out, "%7.2f%%  %8.3f  %-10s %s\n", text_share(part, parts),
-                ratio(cost_cycles(part), (double)all->count), causes[i].title, causes[i].what);
+                ratio(cost_cycles(part), (double)all->count), simulated_causes[i].title,
+                simulated_causes[i].what);
     }
     fputc('\n', out);
 }
@@ -216,19 +210,6 @@ static void write_events(FILE *out, const struct report_style *style,
     fputc('\n', out);
 }
 
-/* "memory 61%, branch 12%, base 10%" */
-static void write_causes(FILE *out, const struct profile_cost *c, unsigned most)
-{
-    struct ranked order[COST_CAUSE_COUNT];
-    uint64_t parts = cost_parts(&c->cost);
-    for (unsigned i = 0; i < COST_CAUSE_COUNT; i++)
-        order[i] = (struct ranked){c->cost.parts[i], i};
-    qsort(order, COST_CAUSE_COUNT, sizeof *order, compare_ranked);
-    for (unsigned i = 0; i < most && order[i].value; i++)
-        fprintf(out, "%s%s %.0f%%", i ? ", " : "", causes[order[i].index].title,
-                text_share(order[i].value, parts));
-}
-
 static void write_function(FILE *out, const struct view *v, const struct report_style *style,
                            const struct function *f, double share)
 {
@@ -246,7 +227,7 @@ static void write_function(FILE *out, const struct view *v, const struct report_
     fprintf(out, "%*s  ", (int)(used < FUNCTION ? FUNCTION - used : 0), "");
     text_name(out, symbols_place_name(v->symbols, f->image, f->sum.offset), 0);
     fputs("  ", out);
-    write_causes(out, &f->sum, MOST);
+    simulated_write(out, f->sum.cost.parts, MOST);
     fputc('\n', out);
 }
 
@@ -326,22 +307,16 @@ static bool text(FILE *out, const struct view *v, const void *table,
 
 /* ---- JSON ---- */
 
-/* Rounded: JSON's doubles have too few digits for long runs. */
-static uint64_t whole_cycles(uint64_t parts)
-{
-    return parts / COST_CYCLE + (parts % COST_CYCLE >= COST_CYCLE / 2);
-}
-
 static void json_cost(struct json *j, const struct profile_cost *c)
 {
     json_key_u64(j, "instructions", c->count);
-    json_key_u64(j, "cycles", whole_cycles(cost_parts(&c->cost)));
+    json_key_u64(j, "cycles", cost_whole_cycles(cost_parts(&c->cost)));
     json_key_double(j, "cpi", cpi_of(c));
     json_key(j, "stack");
     json_open(j, '{');
     for (unsigned i = 0; i < COST_CAUSE_COUNT; i++)
         if (c->cost.parts[i])
-            json_key_u64(j, causes[i].name, whole_cycles(c->cost.parts[i]));
+            json_key_u64(j, simulated_causes[i].name, cost_whole_cycles(c->cost.parts[i]));
     json_close(j, '}');
     json_key(j, "events");
     json_open(j, '{');
@@ -391,36 +366,77 @@ static void json_sampled(struct json *j, const struct view *v)
     json_close(j, '}');
 }
 
+/* The array of functions, or of lines, by cycles, those of `share` of all at least. */
+static void json_functions(struct json *j, const struct view *v, const struct functions *f,
+                           double share, uint32_t limit)
+{
+    struct ranked *order = f->list ? order_make(f) : NULL;
+    double least = share * (double)cost_parts(&f->all.cost);
+    j->out->failed |= !order;
+    json_open(j, '[');
+    for (uint32_t i = 0; order && i < f->count && (!limit || i < limit); i++) {
+        const struct function *at = &f->list[order[i].index];
+        if ((double)order[i].value < least)
+            break;
+        json_open(j, '{');
+        json_key_string(j, "function", at->name);
+        json_key_string(j, "image", symbols_place_name(v->symbols, at->image, at->sum.offset));
+        if (at->line) {
+            json_key_string(j, "file", at->file);
+            json_key_u64(j, "line", at->line);
+        }
+        json_cost(j, &at->sum);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    free(order);
+}
+
+/* Where something is known of lines. */
+static void json_lines(struct json *j, const struct view *v, const struct profile_simulated *s,
+                       uint32_t limit)
+{
+    const double least = 0.001;
+    struct functions f = functions_make(v, s, true);
+    json_key(j, "lines");
+    json_functions(j, v, &f, least, limit);
+    free(f.list);
+}
+
+static void json_causes(struct json *j)
+{
+    json_key(j, "causes");
+    json_open(j, '[');
+    for (unsigned i = 0; i < COST_CAUSE_COUNT; i++) {
+        json_open(j, '{');
+        json_key_string(j, "name", simulated_causes[i].name);
+        json_key_string(j, "title", simulated_causes[i].title);
+        json_key_string(j, "what", simulated_causes[i].what);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
 /* Member "simulated". */
 static void json(struct json *j, const struct view *v, const void *table, uint32_t limit)
 {
     static const struct profile_simulated none;
     const struct profile_simulated *s = table ? table : &none;
     struct functions f = functions_make(v, s, false);
-    struct ranked *order = f.list ? order_make(&f) : NULL;
     struct simulated_dise dise;
-    j->out->failed |= !order;
     json_key(j, "simulated");
     json_open(j, '{');
     json_key_string(j, "machine", s->machine ? s->machine : "");
+    json_causes(j);
     json_cost(j, &f.all);
     if (dise_of(v, &f.all, &dise))
         simulated_dise_json(j, &dise);
     json_unknown(j, v);
     json_sampled(j, v);
     json_key(j, "functions");
-    json_open(j, '[');
-    for (uint32_t i = 0; order && i < f.count && (!limit || i < limit); i++) {
-        const struct function *at = &f.list[order[i].index];
-        json_open(j, '{');
-        json_key_string(j, "function", at->name);
-        json_key_string(j, "image", symbols_place_name(v->symbols, at->image, at->sum.offset));
-        json_cost(j, &at->sum);
-        json_close(j, '}');
-    }
-    json_close(j, ']');
+    json_functions(j, v, &f, 0, limit);
+    json_lines(j, v, s, limit);
     json_close(j, '}');
-    free(order);
     free(f.list);
 }
 
@@ -445,6 +461,41 @@ static const struct profile_cost *find(const struct profile_simulated *s, uint32
     return c && c->image == image && c->offset == offset ? c : NULL;
 }
 
+static struct profile_cost sum_of(const struct profile_simulated *s, uint32_t image,
+                                  uint64_t start, uint64_t end)
+{
+    struct profile_cost sum = {0};
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->list[i].image == image && s->list[i].offset >= start && s->list[i].offset < end)
+            profile_cost_sum(&sum, &s->list[i]);
+    return sum;
+}
+
+static void over(FILE *out, const struct view *v, const void *table, uint32_t image,
+                 uint64_t start, uint64_t end)
+{
+    char number[TEXT_NUMBER_SIZE];
+    struct profile_cost sum = sum_of(table, image, start, end);
+    (void)v;
+    if (!sum.count)
+        return;
+    fprintf(out, "%s instructions, %.3f cycles each: ", text_count(number, sum.count),
+            cpi_of(&sum));
+    simulated_write(out, sum.cost.parts, COST_CAUSE_COUNT);
+    fputc('\n', out);
+}
+
+static void json_over(struct json *j, const struct view *v, const void *table, uint32_t image,
+                      uint64_t start, uint64_t end)
+{
+    struct profile_cost sum = sum_of(table, image, start, end);
+    (void)v;
+    json_key(j, "simulated");
+    json_open(j, '{');
+    json_cost(j, &sum);
+    json_close(j, '}');
+}
+
 static void at(FILE *out, const struct view *v, const void *table, uint32_t image, uint64_t offset,
                int indent)
 {
@@ -456,7 +507,7 @@ static void at(FILE *out, const struct view *v, const void *table, uint32_t imag
         return;
     fprintf(out, "%*s%s cycles, %.2f each: ", indent, "",
             text_count(number, cost_parts(&c->cost) / COST_CYCLE), cpi_of(c));
-    write_causes(out, c, MOST);
+    simulated_write(out, c->cost.parts, MOST);
     fputc('\n', out);
 }
 
@@ -473,4 +524,9 @@ static void json_at(struct json *j, const struct view *v, const void *table, uin
     json_close(j, '}');
 }
 
-const struct table_view view_simulate = {.text = text, .json = json, .at = at, .json_at = json_at};
+const struct table_view view_simulate = {.text = text,
+                                         .json = json,
+                                         .over = over,
+                                         .json_over = json_over,
+                                         .at = at,
+                                         .json_at = json_at};

@@ -37,6 +37,21 @@ void tables_json(struct json *j, const struct view *v, uint32_t limit)
             table_views[i]->json(j, v, table_of(v, i), limit);
 }
 
+void tables_over(FILE *out, const struct view *v, uint32_t image, uint64_t start, uint64_t end)
+{
+    for (unsigned i = 0; i < TABLE_COUNT; i++)
+        if (table_of(v, i) && table_views[i] && table_views[i]->over)
+            table_views[i]->over(out, v, table_of(v, i), image, start, end);
+}
+
+void tables_json_over(struct json *j, const struct view *v, uint32_t image, uint64_t start,
+                      uint64_t end)
+{
+    for (unsigned i = 0; i < TABLE_COUNT; i++)
+        if (table_of(v, i) && table_views[i] && table_views[i]->json_over)
+            table_views[i]->json_over(j, v, table_of(v, i), image, start, end);
+}
+
 void tables_at(FILE *out, const struct view *v, uint32_t image, uint64_t offset, int indent)
 {
     for (unsigned i = 0; i < TABLE_COUNT; i++)

@@ -19,6 +19,12 @@ struct table_view {
     /* Members of the report's object. limit: only the first rows; 0: all. table: NULL where the
      * tool has observed nothing. */
     void (*json)(struct json *j, const struct view *v, const void *table, uint32_t limit);
+    /* What it says about a function, the code in [start, end), above its annotation: lines, and a
+     * member of the annotation's object. Either may be NULL. */
+    void (*over)(FILE *out, const struct view *v, const void *table, uint32_t image,
+                 uint64_t start, uint64_t end);
+    void (*json_over)(struct json *j, const struct view *v, const void *table, uint32_t image,
+                      uint64_t start, uint64_t end);
     /* What it says about one instruction, below it in an annotation: lines, indented so far, and a
      * member of the instruction's object. Either may be NULL. */
     void (*at)(FILE *out, const struct view *v, const void *table, uint32_t image, uint64_t offset,
@@ -38,6 +44,9 @@ const void *table_of(const struct view *v, unsigned table);
 /* Of all tables that the profile has. */
 void tables_header(FILE *out, const struct view *v, const struct report_style *style);
 void tables_json(struct json *j, const struct view *v, uint32_t limit);
+void tables_over(FILE *out, const struct view *v, uint32_t image, uint64_t start, uint64_t end);
+void tables_json_over(struct json *j, const struct view *v, uint32_t image, uint64_t start,
+                      uint64_t end);
 void tables_at(FILE *out, const struct view *v, uint32_t image, uint64_t offset, int indent);
 void tables_json_at(struct json *j, const struct view *v, uint32_t image, uint64_t offset);
 

@@ -279,8 +279,8 @@ def main():
                                "load_bytes": 0, "redundant_bytes": 0}],
                  "pairs": [{"kind": "dead", "count": 5, "bytes": 40,
                             "with": {"image": "xz", "offset": "0x12", "function": "f<int>"}}]}
-        head.update(carrier="exact", exact=True, tool="edges", instructions=12345678, slowdown=None,
-                    stopped={"rseq": 2, "signal": 0}, annotated=[{
+        head.update(trigger="instructions", unit="events", carrier="exact", exact=True, tool="edges",
+                    instructions=12345678, slowdown=None, stopped={"rseq": 2, "signal": 0}, annotated=[{
                         "function": "f<int>", "image": "xz", "unit": "executions", "total": 40,
                         "instructions": [
                             {"offset": hex(16 + i), "bytes": 1, "text": text, "count": count,

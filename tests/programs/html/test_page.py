@@ -477,7 +477,7 @@ def test_empty(b, pages):
 
 def test_exact(b, pages):
     b.open(pages["exact"])
-    settle(b, "all samples", 1.0)
+    settle(b, "all instructions", 1.0)
     facts = text(b, "#facts")
     assert "exact, edges" in facts and "12,345,678" in facts and "not known" in facts, facts
     assert "Dropped" not in facts and "Trigger" not in facts, facts

@@ -7,6 +7,9 @@ import tempfile
 
 sys.path.insert(0, os.environ["HARNESS"])
 from harness import PENUMBRA, expect, main, run  # noqa: E402
+sys.path.insert(0, os.environ["PAGES"])
+import browser  # noqa: E402
+import pages  # noqa: E402
 
 LINES = "".join(f"{n * 7919 % 1009} line {n}\n" for n in range(600))
 PROGRAMS = [
@@ -140,6 +143,123 @@ def threads():
     expect(abs(of["windows"] - of["instructions"] / of["period"]) < 8 and of["windows"] > 20, f"{of}")
 
 
+def walk(tree):
+    """Each node with the names from the root down to it. No recursion: trees may be deep."""
+    todo = [(tree, ())]
+    while todo:
+        node, above = todo.pop()
+        path = (*above, node["name"])
+        yield node, path
+        todo += [(child, path) for child in node["children"]]
+
+
+def below(tree, *names):
+    """What all contexts have together whose innermost frames these are."""
+    found = [n["simulated"] for n, path in walk(tree) if path[-len(names):] == names]
+    return sum(n["instructions"] for n in found)
+
+
+# by the innermost frames: rounds of the loop that is called there
+SPINS = {("main", "left", "spin"): 2 * 1000, ("main", "right", "spin"): 3000,
+         ("main", "deep", "spin"): 500, ("main", "even", "spin"): 600,
+         ("main", "spin"): 700, ("main", "thrower", "thrown", "spin"): 200, ("main", "caught", "spin"): 400,
+         ("handler", "spin"): 900, ("other", "spin"): 1100 + 1200,
+         ("main", "switcher", "spin"): 1300}
+
+
+def contexts():
+    """Contexts have what was executed in them, and all of them together the run's cycles."""
+    report = simulated([os.environ["CONTEXTS"]])[0]
+    of, tree = report["simulated"], report["tree"]
+    for names, rounds in SPINS.items():
+        executed = below(tree, *names)
+        expect(2 * rounds <= executed < 2 * rounds + 20, f"{names}: {executed}, {rounds} rounds")
+    expect(all(path.count(name) < 2 for _, path in walk(tree) for name in ("deep", "even", "odd")),
+           "recursion is one context")
+    expect(tree["simulated"]["instructions"] == of["instructions"], f"{tree['simulated']}")
+    expect(abs(tree["total"] - of["cycles"]) <= 20, f"{tree['total']} of {of['cycles']}")
+    for node, path in walk(tree):
+        parts = sum(node["simulated"]["stack"].values())
+        expect(parts == node["simulated"]["cycles"] == node["total"], f"{path}: {node}")
+        inner = sum(child["total"] for child in node["children"])
+        expect(node["self"] + inner == node["total"], f"{path}")
+    expect(report["metric"] == report["trigger"] == "cycles", f"{report['metric']}")
+
+
+def processes():
+    """Threads and processes have trees of their own, which reports add up."""
+    script = "for i in 1 2 3; do sort -n | wc -l; done; perl -e 'fork; print 1'"
+    report = simulated(["sh", "-c", script])[0]
+    of, tree = report["simulated"], report["tree"]
+    expect(tree["simulated"]["instructions"] == of["instructions"],
+           f"{tree['simulated']['instructions']} of {of['instructions']}")
+    check(of)
+    of_threads = sum(thread["samples"] for thread in report["threads"])
+    expect(of_threads == tree["total"], f"{of_threads} of {tree['total']}")
+
+
+def annotated():
+    """Instructions have the function's cycles, and the function's stack is above them."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "p.pnb")
+        run([PENUMBRA, "simulate", "-q", "-m", "zen4", "-o", file, "--", os.environ["CONTEXTS"]])
+        of = json.loads(run([PENUMBRA, "annotate", "--json", file, "spin"]).stdout)
+        text = run([PENUMBRA, "annotate", file, "spin"]).stdout.decode()
+        by_cause = run([PENUMBRA, "report", "--tree", "--metric", "base", file]).stdout.decode()
+    lines = of["instructions"]
+    expect(of["unit"] == "cycles" and "cycles each: " in text and "CPI: " in by_cause, text)
+    expect(abs(of["total"] - of["simulated"]["cycles"]) <= len(lines), f"{of['simulated']}")
+    executed = sum(line.get("simulated", {}).get("instructions", 0) for line in lines)
+    expect(executed == of["simulated"]["instructions"] > 2 * sum(SPINS.values()), f"{executed}")
+
+
+def page():
+    """The page draws contexts by cycles and by cause, and shows what those of one are for."""
+    if not browser.find():
+        print("Chromium is not installed")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder, browser.Browser() as b:
+        file, html = os.path.join(folder, "p.pnb"), os.path.join(folder, "p.html")
+        run([PENUMBRA, "simulate", "-q", "-m", "zen4", "-o", file, "--", os.environ["CONTEXTS"]])
+        run([PENUMBRA, "report", "--html", html, file])
+        report = json.loads(run([PENUMBRA, "report", "--json", file]).stdout)
+        b.open(html)
+        look_at_page(b, report)
+        expect(b.problems == [], f"{b.problems}")
+
+
+def text_of(b, selector):
+    return b.evaluate(f"document.querySelector('{selector}').textContent")
+
+
+def look_at_page(b, report):
+    of = report["simulated"]
+    b.wait(f"{pages.FRAMES}.some((f) => f.name === 'right')")
+    expect(b.evaluate("document.querySelector('#cycles .context').hidden") is True, "none is chosen")
+    expect(text_of(b, "#cycles .program .cpi") == f"{of['cpi']:.3f}", f"{of['cpi']}")
+    b.click(pages.FRAME % "right")
+    b.wait("document.querySelector('#cycles .context .name').textContent === 'right'")
+    right = next(n for n, path in walk(report["tree"]) if path[-1] == "right")["simulated"]
+    cpi = f"{right['cycles'] / right['instructions']:.3f}"
+    expect(text_of(b, "#cycles .context .cpi") == cpi, f"{cpi}")
+    widths = b.evaluate("[...document.querySelectorAll('#cycles .context .cause')]"
+                        ".map((c) => [c.classList[1], parseFloat(c.style.width)])")
+    expect(len(widths) == len(right["stack"]) and
+           all(abs(width - 100 * right["stack"][name] / right["cycles"]) < 0.01
+               for name, width in widths), f"{widths} {right}")
+    listed = b.evaluate("[...document.querySelectorAll('#cycles tbody code')].map((c) => c.textContent)")
+    expect(listed == [f["function"] for f in of["functions"]][:25], f"{listed}")
+    options = b.evaluate("[...document.querySelectorAll('#metric option')].map((o) => o.value)")
+    expect(options[:2] == ["cycles", "base"] and len(options) == 1 + len(of["stack"]), f"{options}")
+    b.evaluate("(() => { const s = document.querySelector('#metric'); s.value = 'base';"
+               " s.dispatchEvent(new Event('change')); })()")
+    b.wait("location.hash === '#metric=base'")
+    base = {f["name"]: f["simulated"]["stack"].get("base", 0) for f in report["functions"]}
+    rows = dict(b.evaluate("[...document.querySelectorAll('#functions tbody tr')]"
+                           ".map((r) => [r.dataset.name, r.cells[0].querySelector('small').textContent])"))
+    expect(rows["spin"] == f"{base['spin']:,}", f"{rows['spin']} {base['spin']}")
+
+
 def wrong():
     cases = {("-m", "zen4", "--period", "1M"): (2, "--sample"),
              ("-m", "zen4", "--warming", "1k"): (2, "--sample"),
@@ -163,5 +283,6 @@ def wrong():
 
 
 if __name__ == "__main__":
-    main({"counts": counts, "machines": machines, "programs": programs, "sampled": sampled,
-          "warmed": warmed, "seeds": seeds, "threads": threads, "wrong": wrong})
+    main({"annotated": annotated, "contexts": contexts, "counts": counts, "machines": machines,
+          "page": page, "processes": processes, "programs": programs, "sampled": sampled,
+          "seeds": seeds, "threads": threads, "warmed": warmed, "wrong": wrong})

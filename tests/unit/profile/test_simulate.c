@@ -170,6 +170,120 @@ static void spools_are_not_trusted(void **state)
     sample_spool_free(&s);
 }
 
+/* ---- calling contexts ---- */
+
+enum { CONTEXTS = SPOOL_CONTEXTS_MOST + 10, TID = 77 };
+
+/* A chain: each is called by the one before it. The first chunk is pushed last. */
+static void contexts_in(const struct spool *s, struct spool_counts *counts,
+                        struct spool_context_cost *rows[CONTEXTS + 1])
+{
+    const uint32_t sizes[] = {SPOOL_CONTEXTS_MOST, CONTEXTS - SPOOL_CONTEXTS_MOST};
+    uint32_t number = CONTEXTS;
+    for (unsigned c = 2; c-- > 0;) {
+        struct spool_costs *chunk = spool_alloc_pages_as(s, SPOOL_COSTS_SIZE);
+        chunk->first = number + 1 - sizes[c];
+        chunk->count = sizes[c];
+        for (uint32_t i = sizes[c]; i-- > 0; number--) {
+            rows[number] = &spool_costs_contexts(chunk)[i];
+            *rows[number] = (struct spool_context_cost){.key = key_make(1, 0x1000 + number),
+                                                        .parent = number - 1,
+                                                        .thread = TID,
+                                                        .count = number};
+            rows[number]->parts[COST_L2] = COST_CYCLE / 2;
+            rows[number]->parts[COST_BASE] = COST_CYCLE * 3;
+        }
+        spool_push_as(s, &counts->tables[TABLE_SIMULATE], chunk);
+    }
+}
+
+/* The only thread's tree, and the damage. */
+static struct profile *contexts_of(const struct spool *s, const struct spool_counts *counts,
+                                   uint64_t *damage)
+{
+    struct spool_view view;
+    assert_true(spool_view_open(&view, s, NULL));
+    struct spool_counts_reader r = spool_counts_reader(&view, tools_one(TOOL_SIMULATE));
+    struct profile *p = profile_new();
+    p->threads = calloc(1, sizeof *p->threads);
+    p->threads[0].tid = TID;
+    p->thread_count = 1;
+    struct counts_process q = {.r = &r, .record = counts, .profile = p};
+    assert_true(profile_tables[TABLE_SIMULATE]->read(&q));
+    *damage = view.damage;
+    spool_view_close(&view);
+    return p;
+}
+
+static uint64_t sum_of(const struct profile_thread *t, enum simulated_metric m)
+{
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < t->node_count; i++)
+        all += m ? t->nodes[i].more[m - 1] : t->nodes[i].self;
+    return all;
+}
+
+static void contexts_become_trees(void **state)
+{
+    (void)state;
+    uint64_t damage;
+    struct spool_context_cost *rows[CONTEXTS + 1];
+    struct spool s = sample_spool_new(8 << 20);
+    struct spool_counts *counts = spool_alloc_pages_as(&s, sizeof *counts);
+    contexts_in(&s, counts, rows);
+    struct profile *p = contexts_of(&s, counts, &damage);
+    const struct profile_thread *t = &p->threads[0];
+    assert_int_equal(damage, 0);
+    assert_int_equal(t->node_count, CONTEXTS + 1);
+    for (uint32_t i = 1; i <= CONTEXTS; i++) {
+        assert_int_equal(t->nodes[i].parent, i - 1);
+        assert_int_equal(t->nodes[i].offset, 0x1000 + i);
+        assert_int_equal(t->nodes[i].more[SIMULATED_INSTRUCTIONS - 1], i);
+    }
+    /* halves of cycles are not lost */
+    assert_int_equal(sum_of(t, SIMULATED_CAUSES + COST_L2), CONTEXTS / 2);
+    assert_int_equal(sum_of(t, SIMULATED_CYCLES), CONTEXTS * 3 + CONTEXTS / 2);
+    assert_int_equal(t->weight, CONTEXTS * 3 + CONTEXTS / 2);
+    profile_free(p);
+    sample_spool_free(&s);
+}
+
+/* Contexts that are left out take those below them with them. */
+static void contexts_are_not_trusted(void **state)
+{
+    (void)state;
+    enum { AT = 100 };
+    uint64_t damage;
+    struct spool_context_cost *rows[CONTEXTS + 1];
+    struct spool s = sample_spool_new(8 << 20);
+    struct spool_counts *counts = spool_alloc_pages_as(&s, sizeof *counts);
+    contexts_in(&s, counts, rows);
+    const struct spool_context_cost was = *rows[AT];
+    for (unsigned fault = 0; fault < 5; fault++) {
+        *rows[AT] = was;
+        switch (fault) {
+        case 0: rows[AT]->parent = AT; break;
+        case 1: rows[AT]->parent = UINT32_MAX; break;
+        case 2: rows[AT]->thread = TID + 1; break;
+        case 3: rows[AT]->count = UINT64_MAX; break;
+        default: rows[AT]->parts[COST_L2] = UINT64_MAX; break;
+        }
+        struct profile *p = contexts_of(&s, counts, &damage);
+        assert_int_equal(p->threads[0].node_count, AT);
+        assert_int_equal(damage, CONTEXTS + 1 - AT);
+        profile_free(p);
+    }
+    *rows[AT] = was;
+    struct spool_costs *chunk = spool_at(&s, counts->tables[TABLE_SIMULATE], sizeof *chunk);
+    chunk->first = UINT32_MAX;
+    profile_free(contexts_of(&s, counts, &damage));
+    assert_true(damage > 0);
+    chunk->first = 3; /* so are those of the other one */
+    profile_free(contexts_of(&s, counts, &damage));
+    assert_true(damage > 0);
+    sample_spool_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +291,8 @@ int main(void)
         cmocka_unit_test(files_keep_everything),
         cmocka_unit_test(merging_adds_up),
         cmocka_unit_test(spools_are_not_trusted),
+        cmocka_unit_test(contexts_become_trees),
+        cmocka_unit_test(contexts_are_not_trusted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

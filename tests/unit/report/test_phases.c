@@ -157,25 +157,26 @@ static void test_heap(void **state)
     (void)state;
     struct side s = open_side(heap(), &(struct view_options){0});
     assert_int_equal(s.view->samples, 14);
-    const uint64_t *all = s.view->tree.nodes[0].weights;
+    const uint64_t *all = view_tree_weights(&s.view->tree, 0);
     assert_int_equal(all[HEAP_ALLOCATED], 14);
     assert_int_equal(all[HEAP_LIVE], 2);
     assert_int_equal(all[HEAP_PEAK], 4);
     for (uint32_t i = 0; i < s.view->function_count; i++) {
         const struct view_function *f = &s.view->functions[i];
+        const uint64_t *own = view_function_weights(s.view, f);
         if (!strcmp(f->name, "a"))
-            assert_true(f->weights[HEAP_ALLOCATED] == 4 && f->weights[HEAP_LIVE] == 0);
+            assert_true(own[HEAP_ALLOCATED] == 4 && own[HEAP_LIVE] == 0);
         if (!strcmp(f->name, "b"))
-            assert_true(f->weights[HEAP_ALLOCATED] == 10 && f->weights[HEAP_LIVE] == 2);
+            assert_true(own[HEAP_ALLOCATED] == 10 && own[HEAP_LIVE] == 2);
     }
     close_side(&s);
     s = open_side(heap(), &(struct view_options){.metric = "live"});
     assert_int_equal(s.view->samples, 2);
-    assert_int_equal(s.view->tree.nodes[0].weights[HEAP_ALLOCATED], 14);
+    assert_int_equal(view_tree_weights(&s.view->tree, 0)[HEAP_ALLOCATED], 14);
     close_side(&s);
     const char *through[] = {"b"};
     s = open_side(heap(), &(struct view_options){.through = through, .through_count = 1});
-    assert_int_equal(s.view->tree.nodes[0].weights[HEAP_ALLOCATED], 10);
+    assert_int_equal(view_tree_weights(&s.view->tree, 0)[HEAP_ALLOCATED], 10);
     close_side(&s);
 }
 
