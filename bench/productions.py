@@ -13,6 +13,10 @@ import suite
 import tables
 
 PROGRAMS = ("gzip", "perl", "lua")
+# Beside runs of full length, at which less than one in a thousand of the events is seen.
+CARRIERS = {"burst": ("--carrier", "burst", "-F", "100", "--length", "20k"), "shadow": ("--carrier", "shadow")}
+KINDS = ("method", "pair")
+BOTH = ("--production", "hot-methods", "--production", "hot-call-pairs")
 FREQUENCIES = ("1/100", "1/1000", "1/10000")
 # name of the shipped file, events of a burst, what compares it
 PROFILES = (("hot-methods", 1, "method"), ("hot-call-pairs", 1, "pair"), ("hot-data-streams", 100, None))
@@ -76,6 +80,89 @@ def overlap(rounds, name):
     values = [r[name].get("extra", {}).get("overlap") for r in rounds]
     return "-" if None in values else f"{statistics.median(values):.1f}"
 
+
+# ---- in bursts and shadows ----
+
+def sampled_copies(tools):
+    native = profilers.native(tools, 0)
+    return [pairs.Copy("native", native), pairs.Copy("null", native)] + [
+        recorded(tools, name, *BOTH, *options) for name, options in CARRIERS.items()]
+
+
+def counted(tools, file, by):
+    """How many events of that kind a profile has, and what it says that it cost, in percent."""
+    report = json.loads(subprocess.run([tools.penumbra, "report", "--json", "--quick", file], stdout=subprocess.PIPE,
+                                       check=True).stdout)
+    handler = {"method": "HotMethod_handler", "pair": "CallPair_handler"}[by]
+    return (next((g["done"] for g in report["productions"] if g["name"] == handler), 0),
+            report["overhead"]["percent_of_cpu"])
+
+
+def sampled_round(a, program, perfect, events):
+    with pairs.Round(a.tools.hold, program, sampled_copies(a.tools), a.core, timeout=TIMEOUT) as one:
+        outcomes = one.run()
+        for name in CARRIERS:
+            file = os.path.join(one.folder, name, "out", "penumbra.pnb")
+            outcomes[name].extra = {}
+            for by in KINDS:
+                seen, cost = counted(a.tools, file, by)
+                outcomes[name].extra[by] = {"share": seen / events[by], "overlap": accuracy(a.tools, perfect, file, by)}
+                outcomes[name].extra["cost"] = cost
+    return {n: overhead.row_of(o, outcomes["native"], program) for n, o in outcomes.items()}
+
+
+def sampled_run(a, say):
+    """The whole run once, then rounds beside it."""
+    for program in [p for p in a.programs if p.name in PROGRAMS or len(a.programs) < len(suite.SUITE)]:
+        kept = [] if a.fresh else store.load("productions-sampled").get(program.name, {}).get("rounds", [])
+        exhaustive = [recorded(a.tools, EVERY, *BOTH, "--frequency", "1/1")]
+        with pairs.Round(a.tools.hold, program, exhaustive, a.core, timeout=TIMEOUT) as one:
+            one.run()
+            perfect = os.path.join(one.folder, EVERY, "out", "penumbra.pnb")
+            events = {by: counted(a.tools, perfect, by)[0] for by in KINDS}
+            for _ in range(a.rounds):
+                kept.append(sampled_round(a, program, perfect, events))
+        data = store.load("productions-sampled")
+        data[program.name] = {"program": program.name, **store.when_and_what(a), "rounds": kept}
+        store.save("productions-sampled", data)
+        say(program.name + ": " + "; ".join(" ".join(sampled_row(kept, name)) for name in CARRIERS))
+
+
+def spread(values, form):
+    return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
+
+
+def sampled_row(rounds, name):
+    row = [spread(overhead.percent(rounds, name), ".1f"),
+           f"{statistics.median(r[name]['extra']['cost'] for r in rounds):.2f}"]
+    for by in KINDS:
+        of = [r[name]["extra"][by] for r in rounds]
+        row += [f"1/{1 / statistics.median(x['share'] for x in of):,.0f}", spread([x["overlap"] or 0 for x in of], ".1f")]
+    return row
+
+
+def sampled_tables_run(a, say):
+    page = "productions-sampled.md"
+    data = store.load("productions-sampled")
+    entries = [data[p.name] for p in suite.SUITE if p.name in data]
+    if not entries:
+        return
+    rows = [[e["program"], name, *sampled_row(e["rounds"], name)] for e in entries for name in CARRIERS]
+    null = [v for e in entries for v in overhead.percent(e["rounds"], "null")]
+    options = "; ".join(f"*{name}* is `{' '.join(options)}`" for name, options in CARRIERS.items())
+    text = tables.head_lines("Productions in bursts and shadows", ["bench/run.py prepare", "bench/run.py productions-sampled"],
+                             entries)
+    text += (f"\nCall pairs and methods in one run; {options}. *Cost*: the program's CPU time over that of a native copy of the "
+             "same round, in percent: median, least and greatest. A second native copy had "
+             f"{spread(null, '.1f')}. *Stated*: by the profile's own account. *Seen*: of all events. Overlap-90 with a run that "
+             "counts all ([compare.md](../compare.md)), in percent.\n\n" +
+             tables.table(["program", "carrier", "cost", "stated"] +
+                          [f"{by}s: {what}" for by in KINDS for what in ("seen", "overlap-90")], rows))
+    tables.write(page, text + ("\n" + tables.note(page) if tables.note(page) else ""))
+    say(f"wrote {page}")
+
+
+# ---- tables ----
 
 def tables_run(a, say):
     data = store.load("productions")

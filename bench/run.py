@@ -24,6 +24,7 @@
     bench/run.py delivery [--rounds 3]         where each microsecond of a sample goes
     bench/run.py waste                         stores in vain and loads of what was loaded, in the suite
     bench/run.py productions                   what productions cost, and how near their profiles come
+    bench/run.py productions-sampled           the same in bursts and shadows, beside runs of full length
     bench/run.py dise                          what productions cost in a modelled processor's decode stage
     bench/run.py diff [--rounds 24]            what penumbra diff calls a change where there is none, and where there is
     bench/run.py tables                        write docs/results/ from what was measured
@@ -140,7 +141,7 @@ def say(text):
 TABLES = [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run, values_tables.run,
           values_accuracy_tables.run, shadows_tables.run, engine.tables_run, bursts.tables_run,
           code_cache.tables_run, startup.tables_run, servers_tables.run, threads.tables_run, stated.tables_run, delivery.tables_run,
-          waste.tables_run, productions.tables_run, dise.tables_run, diff.tables_run]
+          waste.tables_run, productions.tables_run, productions.sampled_tables_run, dise.tables_run, diff.tables_run]
 COMMANDS = {
     "prepare": [prepare.run],
     "overhead": [overhead.run],
@@ -165,6 +166,7 @@ COMMANDS = {
     "delivery": [delivery.run],
     "waste": [waste.run],
     "productions": [productions.run],
+    "productions-sampled": [productions.sampled_run],
     "dise": [dise.run],
     "diff": [diff.run],
 }

@@ -313,7 +313,7 @@ static const struct option_row rows[] = {
      NUMBER(number_durations, 1, 1e18, .what = "the native CPU time (--baseline)")},
     {0, "production", "FILE",
      .help = "do at instructions what the productions of FILE say (docs/productions.md), in the "
-             "whole run, or in bursts (--carrier burst): hot-methods, hot-call-pairs, "
+             "whole run, in bursts or shadows (--carrier): hot-methods, hot-call-pairs, "
              "hot-data-streams, all, or a file of your own; several are merged",
      .brief = "sample what the productions of FILE say: hot-methods, hot-call-pairs, ...",
      .take = take_production},

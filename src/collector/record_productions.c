@@ -46,17 +46,19 @@ bool record_productions_settle(struct record_productions *o, struct record_engin
     if (!o->count)
         return true;
     uint64_t sparsity;
-    if (o->frequency && engine->carrier == CARRIER_BURST)
+    bool bursts = engine->carrier == CARRIER_BURST || engine->carrier == CARRIER_AUTO;
+    if (o->frequency && bursts)
         return err_set(e, ERR_USAGE,
-                       "with --carrier burst a clock begins bursts, not a counter of events: leave "
+                       "there a clock begins bursts, not a counter of events: leave "
                        "--frequency %s out, or say how often in a second: --frequency 1000",
                        o->frequency);
+    o->by_time = bursts || (engine->carrier == CARRIER_SHADOW && !o->frequency);
     o->burst = o->burst ? o->burst : PRODUCTION_BURST_DEFAULT;
     o->frequency = o->frequency ? o->frequency : PRODUCTION_FREQUENCY_DEFAULT;
     engine->tools |= tool_of_productions();
     if (engine->carrier == CARRIER_HANDLER)
         engine->carrier = CARRIER_EXACT;
-    o->by_time = engine->carrier == CARRIER_BURST;
+    o->sampled = engine->carrier != CARRIER_EXACT;
     return production_frequency(o->frequency, o->burst, &sparsity, e);
 }
 
@@ -114,6 +116,7 @@ bool record_productions_read(const struct record_productions *o, const char *pro
     }
     if (!production_read(o->files, o->count, folder_find(folder), &settings, out, e))
         return false;
+    out->sampled = o->sampled;
     out->by_time = o->by_time;
     out->by_model = o->by_model;
     return true;

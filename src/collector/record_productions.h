@@ -22,7 +22,8 @@ struct record_productions {
     unsigned count;
     const char *frequency; /* --frequency A/B; NULL: not given */
     uint64_t burst;        /* --burst; 0: not given */
-    bool by_time;          /* the carrier `burst`: its bursts are the sampling */
+    bool sampled;          /* by bursts or shadows */
+    bool by_time;          /* which are all of the sampling: there is no --frequency */
     bool by_model;         /* the tool `simulate` runs them */
 };
 

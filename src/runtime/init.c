@@ -19,6 +19,7 @@
 #include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/traced.h"
+#include "sigsafe/auxv.h"
 #include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
@@ -99,28 +100,13 @@ static uint64_t stack_start(void)
     return start;
 }
 
-/* Where the kernel put what AT_RANDOM stands for, above the arguments; 0: it does not tell. The
- * program may have a getauxval of its own. Faster than a file of /proc by a factor of ten. */
-static uint64_t kernel_random(void)
-{
-    enum { GET_AUXV = 0x41555856, MOST = 64 }; /* Linux 6.4 */
-    struct {
-        uint64_t type, value;
-    } all[MOST] = {{0, 0}};
-    sys_call6_as(SYS_prctl, GET_AUXV, (long)all, sizeof all, 0, 0, 0);
-    for (unsigned i = 0; i < MOST && all[i].type != AT_NULL; i++)
-        if (all[i].type == AT_RANDOM)
-            return all[i].value;
-    return 0;
-}
-
 /* valgrind runs the program on a stack of its own making, and dies of a SIGTRAP that its program
  * did not cause. The kernel knows another stack. It begins at argc, which the loader, when it is
  * started as a command, moves a little. */
 static bool translated(const char *const *argv)
 {
     enum { NEAR = 1 << 20, STRINGS_MOST = 16 << 20 };
-    uint64_t random = kernel_random();
+    uint64_t random = auxv_random_as();
     if (random)
         return random - (uint64_t)argv > STRINGS_MOST;
     uint64_t start = stack_start(), distance = (uint64_t)argv - start + NEAR;

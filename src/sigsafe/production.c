@@ -190,3 +190,96 @@ struct production_idle production_idle(const struct production_program *p)
     }
     return idle;
 }
+
+/* ---- where counters decide nothing ---- */
+
+/* What flags can be, by production_flags' bits. */
+struct possible {
+    uint32_t on, off;
+};
+
+enum { ZERO_BIT = 16 };
+
+/* Bit 0: it can be true; bit 1: it can be false. */
+static unsigned possible_flag(const struct possible *f, const struct production_term *term)
+{
+    unsigned bit = (unsigned)(term->value % PRODUCTION_COUNTERS) +
+                   (term->what == TERM_ZERO ? ZERO_BIT : 0);
+    return (f->on >> bit & 1) | (f->off >> bit & 1) << 1;
+}
+
+/* The same of a conditional. Two stacks of bits. */
+static unsigned possible_conditional(const struct production_program *p,
+                                     struct production_run run, const struct possible *f)
+{
+    uint64_t on = 1, off = 0;
+    for (uint32_t i = run.first; i < (uint32_t)run.first + run.count && i < PRODUCTION_TERMS; i++) {
+        const struct production_term *term = &p->terms[i];
+        uint64_t last_on = on & 1, last_off = off & 1;
+        if (term->what == TERM_NOT) {
+            on = (on & ~UINT64_C(1)) | last_off;
+            off = (off & ~UINT64_C(1)) | last_on;
+        } else if (term->what == TERM_AND) {
+            on = (on >> 1 & ~UINT64_C(1)) | (on >> 1 & last_on);
+            off = off >> 1 | last_off;
+        } else if (term->what == TERM_OR) {
+            on = on >> 1 | last_on;
+            off = (off >> 1 & ~UINT64_C(1)) | (off >> 1 & last_off);
+        } else {
+            unsigned is = possible_flag(f, term);
+            on = on << 1 | (is & 1);
+            off = off << 1 | is >> 1;
+        }
+    }
+    return (unsigned)(on & 1) | (unsigned)(off & 1) << 1;
+}
+
+static void possible_after(struct possible *f, const struct production_micro *m)
+{
+    unsigned counter = m->counter % PRODUCTION_COUNTERS;
+    uint32_t overflow = UINT32_C(1) << counter, zero = UINT32_C(1) << (counter + ZERO_BIT);
+    if (m->what == MICRO_SET) {
+        *(production_overflow(m->value) ? &f->on : &f->off) |= overflow;
+        *(production_zero(m->value) ? &f->on : &f->off) |= zero;
+        return;
+    }
+    f->on |= zero;
+    f->off |= zero;
+    if (m->what == MICRO_INC) /* a flag that is set stays so */
+        f->on |= overflow;
+}
+
+static struct possible possible_flags(const struct production_program *p)
+{
+    struct production_state s;
+    production_begin(&s, p);
+    struct possible f = { .on = production_flags(&s), .off = ~production_flags(&s) }, before;
+    do {
+        before = f;
+        for (uint32_t i = 0; i < p->count && i < PRODUCTIONS_MOST; i++) {
+            struct production_run run = p->productions[i].micros;
+            bool can = possible_conditional(p, p->productions[i].conditional, &f) & 1;
+            for (uint32_t k = run.first;
+                 can && k < (uint32_t)run.first + run.count && k < PRODUCTION_MICROS; k++)
+                possible_after(&f, &p->micros[k]);
+        }
+    } while (before.on != f.on || before.off != f.off);
+    return f;
+}
+
+bool production_settled(const struct production_program *p, uint64_t *always)
+{
+    const struct possible f = possible_flags(p);
+    bool settled = true;
+    *always = 0;
+    for (uint32_t i = 0; i < p->group_count && i < PRODUCTION_GROUPS; i++)
+        settled &= p->groups[i].kind == GROUP_COUNT;
+    for (uint32_t i = 0; i < p->count && i < PRODUCTIONS_MOST; i++) {
+        unsigned is = possible_conditional(p, p->productions[i].conditional, &f);
+        if (!p->productions[i].actions.count)
+            continue;
+        settled &= is != 3;
+        *always |= (uint64_t)(is == 1) << i;
+    }
+    return settled;
+}

@@ -147,7 +147,8 @@ struct production_function {
 struct production_program {
     uint32_t count, terms_used, actions_used, micros_used;
     uint32_t group_count, image_count, function_count;
-    uint32_t by_time; /* 1: only bursts that a clock begins are observed */
+    uint32_t sampled; /* 1: bursts or shadows are observed, not the whole run */
+    uint32_t by_time; /* 1: and in these all is, whatever --frequency says */
     uint64_t burst, sparsity; /* in events; what the registers were made of */
     struct production productions[PRODUCTIONS_MOST];
     struct production_term terms[PRODUCTION_TERMS];
@@ -213,5 +214,11 @@ struct production_idle {
     uint64_t events;
 };
 struct production_idle production_idle(const struct production_program *p);
+
+/* Whether no counter decides what is kept, wherever they are moved: each production that keeps
+ * something does so at all that it matches (*always: bit n of production n), or at nothing; and
+ * nothing is kept in order, which counters cut. Flags that cannot change are followed, not what
+ * several of them have to do with each other. */
+bool production_settled(const struct production_program *p, uint64_t *always);
 
 #endif

@@ -77,6 +77,13 @@ enum production_put production_count_as(struct production_store *p, uint32_t gro
     return PRODUCTION_PUT;
 }
 
+struct spool_production_count *production_counted_as(const struct production_store *p,
+                                                     uint32_t group, uint64_t a, uint64_t b)
+{
+    struct spool_production_count *e = p->counts ? place_of(p->counts, group, a, b) : NULL;
+    return e && e->count ? e : NULL;
+}
+
 /* ---- buffers ---- */
 
 static bool buffer_grow_as(struct production_store *p, struct spool_production_buffer *b)

@@ -87,6 +87,9 @@ enum production_put { PRODUCTION_PUT, PRODUCTION_NO_ROOM, PRODUCTION_FULL };
 /* One more. FULL: there are too many others. */
 enum production_put production_count_as(struct production_store *p, uint32_t group, uint64_t a,
                                         uint64_t b);
+/* Where that is counted; NULL: nowhere yet. It moves when the counts grow. */
+struct spool_production_count *production_counted_as(const struct production_store *p,
+                                                     uint32_t group, uint64_t a, uint64_t b);
 /* FULL: the buffer is as large as it gets, and has to be searched first. */
 enum production_put production_append_as(struct production_store *p, uint32_t group,
                                          struct hot_item item);

@@ -86,7 +86,7 @@ enum {
     X(WASTE, waste, "stores in vain, loads of what was loaded", .carriers = TOOL_TRANSLATED,       \
       .in_context = true, .watches = true)                                                         \
     X(PRODUCTIONS, productions, "what productions say, at samples that they draw (--production)",  \
-      .carriers = TOOL_EXACT | 1u << CARRIER_BURST, .watches = true, .productions = true)
+      .carriers = TOOL_TRANSLATED, .watches = true, .productions = true)
 #define TOOLS_COMPILED(X)                                                                          \
     X(FIELDS, fields, "which fields of types are read and written, and which together",            \
       TOOL_OF_COMPILER)                                                                            \

@@ -11,6 +11,9 @@
  *     followed: t->watching is set, so that copies of the blocks with hooks are executed. Each
  *     matching instruction looks at the flags, acts, and moves the counters.
  *
+ *     settled: in bursts and shadows of which all is observed, and no counter decides what is kept.
+ *     Then counters are left alone, and instructions at which they only move have no hooks.
+ *
  * So an overflow is known at exactly the event that the productions say. Where a block has no gate
  * (code that may change) its hooks are always there, and do the same from either state.
  *
@@ -19,6 +22,7 @@
 #include <stddef.h>
 
 #include "engine/hook_run.h"
+#include "sigsafe/auxv.h"
 #include "sigsafe/settings.h"
 #include "sigsafe/spool_productions.h"
 #include "sigsafe/sys.h"
@@ -31,6 +35,14 @@ struct productions productions;
 /* t->alarm that no run comes to the end of */
 #define NEVER (INT64_MAX / 2)
 
+/* A site's only count, where it was when it was found. */
+struct known_count {
+    uint64_t site; /* 1 + its number; 0: none */
+    const struct spool_production_counts *counts; /* they move when they grow */
+    struct spool_production_count *entry;
+};
+enum { KNOWN_COUNTS = 1 << 10 };
+
 /* A thread's. */
 struct sampler {
     struct production_store store;
@@ -42,6 +54,7 @@ struct sampler {
     uint64_t distance; /* of the idle counter, when idle began */
     uint32_t breaks;   /* groups whose streams do not go on */
     uint32_t runs;     /* t->runs, of bursts: when it was looked at last */
+    struct known_count known[KNOWN_COUNTS]; /* by site */
 };
 
 /* ---- idle ---- */
@@ -166,6 +179,17 @@ static void count_as(struct sampler *s, uint32_t group, struct hot_item item)
         s->store.record->lost[group]++;
 }
 
+/* What the group keeps of the instruction; `memory`, `target`: as above. */
+static struct hot_item item_of(const struct sampler *s, const struct production_group *g,
+                               const struct production_site *site, unsigned memory,
+                               uint64_t target)
+{
+    struct hot_item item = { .a = field_value(s->thread, site, g->fields[0], memory, target) };
+    if (g->fields[1] != FIELD_NOTHING)
+        item.b = field_value(s->thread, site, g->fields[1], memory, target);
+    return item;
+}
+
 static void action_as(struct sampler *s, uint32_t group, const struct production_site *site,
                       uint64_t target)
 {
@@ -173,9 +197,7 @@ static void action_as(struct sampler *s, uint32_t group, const struct production
     bool each = g->fields[0] == FIELD_ADDRESS || g->fields[1] == FIELD_ADDRESS;
     unsigned times = each ? site->memories : 1;
     for (unsigned i = 0; i < times; i++) {
-        struct hot_item item = { .a = field_value(s->thread, site, g->fields[0], i, target) };
-        if (g->fields[1] != FIELD_NOTHING)
-            item.b = field_value(s->thread, site, g->fields[1], i, target);
+        struct hot_item item = item_of(s, g, site, i, target);
         s->store.record->done[group]++;
         if (g->kind == GROUP_COUNT) {
             count_as(s, group, item);
@@ -205,7 +227,7 @@ static void actions_as(struct sampler *s, uint64_t matched, const struct product
 static bool micros_do(struct sampler *s, uint64_t matched)
 {
     const struct production_program *p = productions.program;
-    bool any = false, changed = false, by_time = hook_is_burst(s->thread);
+    bool any = false, changed = false, by_time = p->by_time;
     for (; matched; matched &= matched - 1) {
         struct production_run run = p->productions[__builtin_ctzll(matched)].micros;
         for (uint32_t i = 0; i < run.count; i++) {
@@ -239,14 +261,46 @@ static void burst_begin(struct sampler *s)
     s->store.record->overflows[0]++;
 }
 
+/* What a count costs most of is finding it. */
+static void only_count_as(struct sampler *s, const struct production_site *site, uint64_t number)
+{
+    struct known_count *k = &s->known[number % KNOWN_COUNTS];
+    uint32_t group = site->only - 1u;
+    if (k->site == number + 1 && k->counts == s->store.counts) {
+        __atomic_store_n(&k->entry->count, k->entry->count + 1, __ATOMIC_RELEASE);
+        s->store.record->done[group]++;
+        return;
+    }
+    actions_as(s, site->mask, site, 0);
+    const struct production_group *g = &productions.program->groups[group];
+    struct hot_item item = item_of(s, g, site, 0, 0);
+    struct spool_production_count *entry =
+        production_counted_as(&s->store, group, item.a, item.b);
+    *k = (struct known_count){ entry ? number + 1 : 0, s->store.counts, entry };
+}
+
+/* Where counters decide nothing, and are left alone. */
+static void settled_site_as(struct sampler *s, const struct production_site *site,
+                            uint64_t number, uint64_t target)
+{
+    if (site->only)
+        only_count_as(s, site, number);
+    else
+        actions_as(s, site->mask, site, target);
+}
+
 void productions_site_as(struct engine_thread *t, uint64_t number, uint64_t target)
 {
     struct sampler *s = t->tools[TOOL_PRODUCTIONS];
     if (!s || !s->store.record)
         return;
-    if (s->runs != t->runs && hook_is_burst(t))
+    if (s->runs != t->runs && productions.program->by_time)
         burst_begin(s);
     const struct production_site *site = &s->common->sites[number];
+    if (productions.settled) {
+        settled_site_as(s, site, number, target);
+        return;
+    }
     uint64_t matched = site->mask & s->state.active;
     if (!matched)
         return;
@@ -269,9 +323,14 @@ static bool process_ready_as(const struct spool *spool)
         return false;
     productions.spool = spool;
     productions.idle = production_idle(p);
-    productions.stack = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    if (p->sampled)
+        productions.stack = auxv_random_as(); /* which is the same in each shadow */
+    else
+        productions.stack = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    productions.stack_met = productions.stack;
     productions.heap = (uint64_t)sys_call3_as(SYS_brk, 0, 0, 0);
     productions.maps = (uint64_t)(uintptr_t)&productions;
+    productions.settled = p->by_time && production_settled(p, &productions.always);
     productions.program = p;
     return true;
 }

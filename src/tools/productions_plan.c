@@ -49,6 +49,26 @@ static bool is_indirect(const struct hook_block *block, uint32_t index)
             block->end == END_RETURN);
 }
 
+static bool is_fixed(const struct production_site *site, uint8_t field)
+{
+    bool target = field == FIELD_TARGET || field == FIELD_METHOD;
+    return field == FIELD_NOTHING || field == FIELD_PC || field == FIELD_IMMEDIATE ||
+           field == FIELD_OPCODE || (target && !site->is_indirect);
+}
+
+/* As in struct production_site. */
+static uint8_t only_count(const struct production_site *site)
+{
+    const struct production_program *p = productions.program;
+    if (!productions.settled || __builtin_popcountll(site->mask) != 1)
+        return 0;
+    struct production_run run = p->productions[__builtin_ctzll(site->mask)].actions;
+    uint8_t group = p->actions[run.first] % PRODUCTION_GROUPS;
+    const struct production_group *g = &p->groups[group];
+    bool fixed = is_fixed(site, g->fields[0]) && is_fixed(site, g->fields[1]);
+    return run.count == 1 && fixed ? (uint8_t)(group + 1) : 0;
+}
+
 /* What the instruction is, and which productions match it. */
 static void site_make(const struct hook_block *block, uint32_t index, uint64_t pc, struct hooks *h,
                       struct production_site *site)
@@ -68,9 +88,10 @@ static void site_make(const struct hook_block *block, uint32_t index, uint64_t p
     memory_take(site, &trigger, pc + insn->length);
     if (site->is_indirect && (site->is_call || trigger.is_return))
         site->adjust = site->is_call ? WORD : -(WORD + (int32_t)t->immediate);
-    site->mask = production_match(p, t);
+    site->mask = production_match(p, t) & (productions.settled ? productions.always : UINT64_MAX);
     if (site->mask && t->has_target)
         site->target_key = hook_key_as(h, t->target);
+    site->only = only_count(site);
 }
 
 /* ---- sites ---- */

@@ -25,6 +25,9 @@ struct production_site {
     int32_t adjust;      /* bytes that the stack pointer is lower at the hook than before it */
     uint8_t memories;
     bool is_call, is_indirect;
+    /* Where counters decide nothing: 1 + the group of the only count that is kept of it, and always
+     * of the same values; else 0. */
+    uint8_t only;
     struct tuple_memory memory[TUPLE_MEMORIES];
 };
 
@@ -39,6 +42,8 @@ extern struct productions {
     const struct spool *spool;
     const struct production_program *program; /* NULL: there is none */
     struct production_idle idle;
+    bool settled;    /* counters decide nothing, and are not moved: in bursts, production_settled */
+    uint64_t always; /* then: the productions that keep something */
     uint64_t stack, heap, maps; /* as in struct spool_productions */
     bool stack_met; /* atomic; of bursts: `stack` is the program's */
 } productions;

@@ -562,7 +562,7 @@ static bool is_exact(const struct production_program *p)
     bool conditional = false;
     for (uint32_t i = 0; i < p->count && i < PRODUCTIONS_MOST; i++)
         conditional |= p->productions[i].conditional.count != 0;
-    return !p->by_time && (!conditional || !p->sparsity);
+    return !p->sampled && (!conditional || !p->sparsity);
 }
 
 static bool add_process(struct counts_process *q)

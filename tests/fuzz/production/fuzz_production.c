@@ -15,10 +15,16 @@ static void run(const struct production_program *p)
     struct production_state s;
     struct production_trigger t = {.classes = UINT32_MAX, .has_target = true, .has_immediate = true,
                                    .images = 1};
+    uint64_t always, kept = 0;
+    bool settled = production_settled(p, &always);
+    for (uint32_t i = 0; i < p->count; i++)
+        kept |= (uint64_t)(p->productions[i].actions.count != 0) << i;
     production_begin(&s, p);
     for (unsigned step = 0; step < 64; step++) {
         t.pc += 3 * step;
         t.target = t.offset = 100;
+        if (settled && (s.active & kept) != always)
+            abort();
         uint64_t matched = production_match(p, &t) & s.active;
         for (; matched; matched &= matched - 1) {
             const struct production *one = &p->productions[__builtin_ctzll(matched)];

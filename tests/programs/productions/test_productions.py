@@ -199,6 +199,32 @@ def by_time():
         expect(all(x["lost"] == 0 for x in g.values()), g)
 
 
+def in_shadows():
+    """Shadows have the shares of the whole run. All events in them are seen, or with --frequency the
+    bursts that their counters begin."""
+    rounds = 200_000_000
+    file = production("sampled.dise", SAMPLED.replace("WHERE", HERE))
+    for given, share in (((), 1), (frequency(10, 990), 1 / 100)):
+        recording = record([file], rounds, options=("--carrier", "shadow", "--load", "1",
+                                                    "--sample-size", "2M", *given))
+        totals, shadows = recording.report["production_totals"], recording.report["shadows"]
+        how = {o["kind"]: o["how"] for o in recording.report["observations"]}
+        g = groups(recording)
+        pairs = {c["values"][1]["function"]: c["count"] for c in g["CallPair_handler"]["counts"]}
+        seen = pairs["known_one"]
+        expect(how["productions"] == "sampled" and shadows["started"] >= 5, (how, totals))
+        expect(totals["sparsity"] == (990 if given else 0) and totals["bursts"] > 0, totals)
+        # two rounds have 35 instructions; a shadow ends anywhere in the counters' way
+        of_all = seen * 17.5 / shadows["instructions"]
+        expect(0.9 * share <= of_all <= 1.1 * share, (of_all, share, totals, shadows))
+        expect(abs(pairs["known_two"] / seen - 0.5) < 0.02, pairs)
+        loads = counts(g["LOADS"])
+        expect(len(loads) == 8 and all(abs(n / seen - 1) < 0.02 for n in loads), (loads, seen))
+        regions = {c["values"][1].get("region", "") for c in g["LOADS"]["counts"]}
+        expect(len(regions) == 1, g["LOADS"]["counts"])
+        expect(all(x["lost"] == 0 for x in g.values()), g)
+
+
 def deterministic():
     """The same program and parameters give the same profile, wherever memory is."""
     seen = [json.dumps(record(["all"], 20000, options=("--frequency", "1/50")).report["productions"],
@@ -235,7 +261,8 @@ def refused():
             (["--production", nowhere], 'there is no function "nowhere" in the symbol tables of'),
             (["--production", "all", "--carrier", "burst", "--frequency", "1/100"],
              "a clock begins bursts"),
-            (["--production", "all", "--carrier", "shadow"], "needs the whole run"),
+            (["--production", "all", "--carrier", "auto", "--frequency", "1/100"],
+             "a clock begins bursts"),
             (["--production", "all", "--tool", "waste"], "record them one after the other"),
             (["--production", "none-such"], 'cannot open the productions "none-such"'),
             (["--tool", "productions", "--exact"], "--production FILE"),
@@ -262,5 +289,5 @@ def check():
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (all_events, bursts, by_time, threads, copied, streams, deterministic,
+    main({f.__name__: f for f in (all_events, bursts, by_time, in_shadows, threads, copied, streams, deterministic,
                                   merged, refused, check)})

@@ -365,6 +365,65 @@ static void test_idle(void **state)
     assert_false(production_idle(&program).possible);
 }
 
+/* Whether it is settled with this sparsity, and then: as it says, whatever comes. */
+static bool settled(const char *text, uint64_t sparsity, uint64_t *always)
+{
+    struct production_settings s = {.burst = 3, .sparsity = sparsity};
+    struct production_state machine;
+    struct err e = {0};
+    uint64_t random = 88172645463325252u, kept = 0;
+    assert_true(production_read_text("x.dise", text, strlen(text), &s, &program, &e));
+    if (!production_settled(&program, always))
+        return false;
+    production_begin(&machine, &program);
+    for (unsigned i = 0; i < program.count; i++)
+        kept |= (uint64_t)(program.productions[i].actions.count != 0) << i;
+    for (unsigned event = 0; event < 1000; event++) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        assert_int_equal(machine.active & kept, *always);
+        step(&machine, random);
+    }
+    return true;
+}
+
+static void test_settled(void **state)
+{
+#define FRAME                                                                                      \
+    "init: set_1(sampleFreq); set_2(burstLength);\n"                                               \
+    "P1: T.OPCLASS == load && !overflow_1 => null, inc_1\n"                                        \
+    "P2: T.OPCLASS == load && overflow_1 && !overflow_2 => null, inc_2\n"                          \
+    "P3: T.OPCLASS == load && overflow_1 && overflow_2 => null, set_1(sampleFreq), "               \
+    "set_2(burstLength)\n"
+    uint64_t always;
+    (void)state;
+    assert_true(settled(FRAME "K: T.OPCLASS == any && overflow_1 => count(T.PC) T.INSN", 0,
+                        &always));
+    assert_int_equal(always, 8);
+    assert_false(settled(FRAME "K: T.OPCLASS == any && overflow_1 => count(T.PC) T.INSN", 7,
+                         &always));
+    assert_true(settled(FRAME "K: T.OPCLASS == any && !overflow_1 => count(T.PC) T.INSN", 0,
+                        &always));
+    assert_int_equal(always, 0);
+    /* of the counter that moves, and in order */
+    assert_false(settled(FRAME "K: T.OPCLASS == any && !overflow_2 => count(T.PC) T.INSN", 0,
+                         &always));
+    assert_false(settled(FRAME "K: T.OPCLASS == any && zero_2 => count(T.PC) T.INSN", 0, &always));
+    assert_false(settled(FRAME "K: T.OPCLASS == any && overflow_1 => append(T.PC) T.INSN", 0,
+                         &always));
+    assert_true(settled(FRAME "K: T.OPCLASS == any && (overflow_2 || overflow_1) && !overflow_3 => "
+                              "count(T.PC) T.INSN", 0, &always));
+    assert_int_equal(always, 8);
+    /* one that others' actions move */
+    assert_false(settled("A: T.OPCLASS == any && !zero_1 => count(T.PC) T.INSN\n"
+                         "B: T.OPCLASS == load && !overflow_1 => null, inc_1", 0, &always));
+    assert_true(settled("A: T.OPCLASS == any && !overflow_1 => count(T.PC) T.INSN, dec_1\n"
+                        "B: T.OPCLASS == load && overflow_1 => null, inc_2", 0, &always));
+    assert_int_equal(always, 1);
+#undef FRAME
+}
+
 static void test_frequency(void **state)
 {
     uint64_t sparsity;
@@ -393,6 +452,7 @@ int main(void)
         cmocka_unit_test(test_shipped),   cmocka_unit_test(test_merged),
         cmocka_unit_test(test_figures),   cmocka_unit_test(test_bursts),
         cmocka_unit_test(test_counters),  cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_settled),
         cmocka_unit_test(test_frequency),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
