@@ -117,7 +117,9 @@ static uint32_t active(const struct simulate_paths *p, uint32_t at, uint64_t fun
 
 static bool frame_push(struct stack *s, const struct frame *f)
 {
-    if (s->count == s->capacity) {
+    if (s->count == FRAMES_MOST)
+        return true;
+    if (s->count == s->capacity || !s->frames) {
         uint32_t capacity = s->count ? s->count * 2 : FRAMES_FIRST;
         struct frame *frames = reallocarray(s->frames, capacity, sizeof *frames);
         if (!frames)
@@ -125,8 +127,7 @@ static bool frame_push(struct stack *s, const struct frame *f)
         s->frames = frames;
         s->capacity = capacity;
     }
-    if (s->count < FRAMES_MOST)
-        s->frames[s->count++] = *f;
+    s->frames[s->count++] = *f;
     return true;
 }
 

@@ -530,7 +530,7 @@ def test_values(b, pages):
 def test_paths(b, pages):
     """A path is chosen: its steps stand beside the instructions; chosen again, they are gone."""
     b.open(pages["exact"])
-    settle(b, "all samples", 1.0)
+    settle(b, "all instructions", 1.0)
     rows = b.evaluate("[...document.querySelectorAll('#path-table tbody tr')].map("
                       "(r) => [...r.cells].map((c) => c.textContent))")
     assert rows == [["75.00%", "30", "3", "f<int> \u203a <i>g", "f.c:1 2"],
