@@ -60,7 +60,7 @@ static bool is_fixed(const struct production_site *site, uint8_t field)
 static uint8_t only_count(const struct production_site *site)
 {
     const struct production_program *p = productions.program;
-    if (!productions.settled || __builtin_popcountll(site->mask) != 1)
+    if (!productions.settled || !site->mask || site->mask & (site->mask - 1))
         return 0;
     struct production_run run = p->productions[__builtin_ctzll(site->mask)].actions;
     uint8_t group = p->actions[run.first] % PRODUCTION_GROUPS;
