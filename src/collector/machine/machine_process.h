@@ -34,6 +34,7 @@ struct machine_wait {
     uint64_t told_ns; /* when a record told of it */
     uint64_t ended;  /* of the last that is over: when it had begun */
     uint64_t charged_of, charged_ns; /* of the wait that began then, while it lasted */
+    uint64_t since_ns, all_ns; /* when the thread can have begun; what it has been charged */
     uint64_t rest_ns; /* that were too few to be charged */
     bool rests;      /* rest_ns has been drawn */
     spool_ref node;  /* where it waits */

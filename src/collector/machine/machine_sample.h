@@ -44,6 +44,7 @@ struct machine_sampler {
         uint64_t taken, taken_ns;     /* that have ended, and how long they and their likes took */
         uint64_t unended, unended_ns; /* that went on to the recording's end */
         uint64_t unknown, unknown_ns; /* where it is not known */
+        uint64_t over_ns;             /* estimates that cannot be: more than threads were there */
         uint64_t last_ns;             /* when those that last were charged last */
         uint64_t end_ns;              /* of the recording; 0: not yet */
         bool lossy;                   /* records have been lost */

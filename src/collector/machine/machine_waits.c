@@ -26,6 +26,22 @@ static uint64_t periods_take(const struct machine_sampler *s, uint64_t *rest_ns,
     return periods;
 }
 
+/* What a thread can have waited of ns, which are an estimate: with all before, no longer than it has
+ * been there. One wait that was unlike those it stands for would be most of the profile. */
+static uint64_t within_life(struct machine_sampler *s, const struct machine_place *place,
+                            uint64_t time, uint64_t ns)
+{
+    struct machine_wait *wait = &place->thread->wait;
+    uint64_t life_ns = time > wait->since_ns ? time - wait->since_ns : 0;
+    uint64_t most_ns = life_ns > wait->all_ns ? life_ns - wait->all_ns : 0;
+    if (ns > most_ns) {
+        s->waits.over_ns += ns - most_ns;
+        ns = most_ns;
+    }
+    wait->all_ns += ns;
+    return ns;
+}
+
 static void charge(struct machine_sampler *s, const struct machine_place *place, spool_ref node,
                    uint64_t time, uint64_t ns)
 {
@@ -52,6 +68,7 @@ static bool place_find(struct machine_sampler *s, int32_t pid, int32_t tid,
         place->record = machine_thread_record(s->processes, p, place->thread);
     if (place->record && !place->thread->wait.rests) {
         place->thread->wait.rests = true;
+        place->thread->wait.since_ns = place->record->start_ns;
         place->thread->wait.rest_ns = rest_draw(monotonic_ns(), s->period_ns);
         place->thread->wait.waker_rest_ns = place->thread->wait.rest_ns;
     }
@@ -61,6 +78,7 @@ static bool place_find(struct machine_sampler *s, int32_t pid, int32_t tid,
 static void charge_unknown(struct machine_sampler *s, const struct machine_place *place,
                            uint64_t time, uint64_t ns)
 {
+    ns = within_life(s, place, time, ns);
     s->waits.unknown++;
     s->waits.unknown_ns += ns;
     charge(s, place,
@@ -141,14 +159,16 @@ static void charge_known(struct machine_sampler *s, const struct machine_place *
                          const struct machine_record *r)
 {
     const struct machine_wait *wait = &place->thread->wait;
-    uint64_t all_ns = (r->blocked_ns + r->ready_ns) * r->odds, ready_ns = r->ready_ns * r->odds,
-             left_ns = left_of(wait, r->begun, all_ns), before = place->record->weight;
+    uint64_t blocked_ns = r->blocked_ns * r->odds, ready_ns = r->ready_ns * r->odds,
+             before = place->record->weight;
+    uint64_t estimate_ns = left_of(wait, r->begun, blocked_ns + ready_ns),
+             left_ns = within_life(s, place, r->time, estimate_ns), over_ns = estimate_ns - left_ns;
+    s->waits.taken++;
+    s->waits.taken_ns += blocked_ns + ready_ns - over_ns;
     if (ready_ns > left_ns)
         ready_ns = left_ns;
-    s->waits.taken++;
-    s->waits.taken_ns += all_ns;
     charge(s, place, wait->node, r->time, left_ns - ready_ns);
-    charge_waker(s, place, r->blocked_ns * r->odds);
+    charge_waker(s, place, blocked_ns > over_ns ? blocked_ns - over_ns : 0);
     spool_ref queue = 0;
     if (wait->rest_ns + ready_ns >= s->period_ns)
         queue = machine_place_below(s, place, wait->node, key_pseudo(KEY_RUN_QUEUE));
@@ -187,7 +207,7 @@ static void lasts(struct machine_sampler *s, struct machine_process *p, struct m
     uint64_t ns = left_of(wait, wait->begun, now - wait->begun);
     if (!ns)
         return;
-    charge(s, &place, wait->node, now, ns);
+    charge(s, &place, wait->node, now, within_life(s, &place, now, ns));
     wait->charged_ns = now - wait->begun;
     wait->charged_of = wait->begun;
 }
@@ -277,6 +297,9 @@ void machine_waits_notes(const struct machine_sampler *s, struct buf *notes)
                       " went on to the end, %.3f s\n",
                s->waits.taken, (double)s->waits.taken_ns / 1e9, s->waits.unended,
                (double)s->waits.unended_ns / 1e9);
+    if (s->waits.over_ns)
+        buf_printf(notes, "%.3f s that they would stand for are more than their threads were "
+                          "there, and left out\n", (double)s->waits.over_ns / 1e9);
     if (s->waits.unknown)
         buf_printf(notes, "of %" PRIu64 " waits, %.3f s, it is not known where: records of them "
                           "were lost, or they ended while they were looked at ([unattributed])\n",

@@ -113,9 +113,14 @@ def switches():
                         for pattern in (r"wait \d+ times; (\d+) times", r"wait (\d+) times"))
     expect(taken < 0.9 * all_waits, f"{taken} of {all_waits} waits were taken")
     check_near(machine, "long_turn", true["long"], 0.2)
-    # What few waits stand for is as uncertain as their number says.
-    check_near(machine, "main", 2 * true["all"], 0.15)
-    check_near(machine, "answers", true["all"], 0.15)
+    # What few waits stand for is as uncertain as their effective number says.
+    error = 4 / machine.report["effective_samples"] ** 0.5
+    expect(error < 0.6, f"an error of {error}: {machine.report['notes']}")
+    check_near(machine, "main", 2 * true["all"], error)
+    check_near(machine, "answers", true["all"], error)
+    # No thread has waited longer than it was there.
+    whole = 1.05 * 2 * machine.report["duration_ns"] / 1e9
+    expect(seconds(machine, "main") < whole, f"main: {seconds(machine, 'main')} s in {whole} s")
 
 
 def check_asleep(machine, least):
