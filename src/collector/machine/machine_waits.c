@@ -26,8 +26,8 @@ static uint64_t periods_take(const struct machine_sampler *s, uint64_t *rest_ns,
     return periods;
 }
 
-/* What a thread can have waited of ns, which are an estimate: with all before, no longer than it has
- * been there. One wait that was unlike those it stands for would be most of the profile. */
+/* What a thread can have waited of ns, which are an estimate: with all before, no longer than it
+ * has been there. One wait that was unlike those it stands for would be most of the profile. */
 static uint64_t within_life(struct machine_sampler *s, const struct machine_place *place,
                             uint64_t time, uint64_t ns)
 {
