@@ -12,6 +12,15 @@ import unittest
 from harness import Case, PATIENCE, PENUMBRA, PYTHON, SPIN
 
 
+def has_ended(pid):
+    """It is gone, or nobody has asked for its status yet. A signal has ended it a while before that."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+            return f.read().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
 class Collector(Case):
     def start_spinning(self):
         process = self.start("-q", PYTHON, "-c", SPIN % 1000)
@@ -129,6 +138,7 @@ class Collector(Case):
         os.kill(self.program, signal.SIGKILL)
         process.kill()
         process.wait()
+        self.wait_for(lambda: has_ended(self.program), "the end of the program")
         self.assertGreater(self.report()["samples"], 20)
         self.assert_nothing_left("out.pnb")
 

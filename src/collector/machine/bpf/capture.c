@@ -58,10 +58,12 @@ static bool load(struct capture *c, struct err *e)
     if (!bpf_object_can(e))
         return false;
     c->object = bpf_object__open_mem(bytes, size, NULL);
-    if (!c->object || bpf_object__load(c->object) || !maps_map(c))
-        return err_set_errno(e, ERR_NO_TRIGGER, errno,
-                             "the kernel refuses the BPF program that captures values (that takes "
-                             "root, or CAP_BPF and CAP_PERFMON, and Linux 5.17)");
+    if (!c->object || bpf_object__load(c->object) || !maps_map(c)) {
+        err_set_errno(e, ERR_NO_TRIGGER, errno,
+                      "the kernel refuses the BPF program that captures values (that takes root, "
+                      "or CAP_BPF and CAP_PERFMON, and Linux 5.17)");
+        return false;
+    }
     c->text = program_of(c, "machine_text");
     c->layout = program_of(c, "machine_layout");
     return true;
