@@ -126,7 +126,10 @@ void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
         return;
     }
     t->trampoline.fired = 0;
-    trampoline_place_as(t, &walk, kept, regs->r[UNWIND_RSP]);
+    /* Of a stack that is too deep, if its outer frames could not be marked: the collector may have
+     * compiled their table meanwhile. A trampoline on the inner ones would keep the path cut. */
+    if (!deep_begin_as(t, &walk))
+        trampoline_place_as(t, &walk, kept, regs->r[UNWIND_RSP]);
     record->guessed += walk.guessed;
     sample_account_as(record, charge.weight, walk.truncation);
 }
