@@ -56,25 +56,26 @@ double chance_student(double t, double freedom)
     return beta_regularized(freedom / 2, 0.5, freedom / (freedom + t * t));
 }
 
-double chance_student_95(double freedom)
+/* The t of which P(|T| >= t) is p; `high`: it is not more. */
+static double student_of(double p, double freedom, double high)
 {
-    double low = 0, high = 1e4;
+    double low = 0;
     for (int i = 0; i < 60; i++) {
         double middle = (low + high) / 2;
-        *(chance_student(middle, freedom) > 0.05 ? &low : &high) = middle;
+        *(chance_student(middle, freedom) > p ? &low : &high) = middle;
     }
     return high;
 }
 
-/* The t of which P(|T| >= t) is p, T normal; of p = 0 the greatest that can be told. */
-static double chance_normal_of(double p)
+double chance_student_95(double freedom)
 {
-    double low = 0, high = 40;
-    for (int i = 0; i < 60; i++) {
-        double middle = (low + high) / 2;
-        *(chance_student(middle, INFINITY) > p ? &low : &high) = middle;
-    }
-    return high;
+    return student_of(0.05, freedom, 1e4);
+}
+
+/* Of a p of 0 the greatest that can be told. */
+static double normal_of(double p)
+{
+    return student_of(p, INFINITY, 40);
 }
 
 /* P(X >= k) of X binomial (n, p); for real numbers too. */
@@ -84,8 +85,6 @@ static double binomial_tail(double k, double n, double p)
 }
 
 /* ---- one recording a side ---- */
-
-#define NORMAL_95 1.959963984540054
 
 static double square(double x)
 {
@@ -157,8 +156,8 @@ struct chance_verdict chance_of_sampling(struct chance_side a, struct chance_sid
 {
     struct interval x = interval_of(a), y = interval_of(b);
     double difference = value_of(b) - value_of(a);
-    double of_scales = square(NORMAL_95 * value_of(a)) * a.scale_error +
-                       square(NORMAL_95 * value_of(b)) * b.scale_error;
+    double of_scales = square(CI_NORMAL_95 * value_of(a)) * a.scale_error +
+                       square(CI_NORMAL_95 * value_of(b)) * b.scale_error;
     double down = sqrt(square(value_of(b) - y.low) + square(x.high - value_of(a)) + of_scales);
     double up = sqrt(square(y.high - value_of(b)) + square(value_of(a) - x.low) + of_scales);
     return (struct chance_verdict){difference - down, difference + up, sampling_p(a, b)};
@@ -216,7 +215,7 @@ double chance_dispersion(double *p, size_t count)
         return 1;
     qsort(p, m, sizeof *p, compare_numbers);
     double median = (p[(m - 1) / 2] + p[m / 2]) / 2;
-    double t = chance_normal_of(median) / chance_normal_of(0.5);
+    double t = normal_of(median) / normal_of(0.5);
     return fmax(1, square(t));
 }
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 /* The 97.5% quantile of the normal distribution. */
-static const double z = 1.959963984540054;
+static const double z = CI_NORMAL_95;
 
 struct interval ci_wilson(double share, double n)
 {

@@ -8,6 +8,9 @@
 #ifndef PENUMBRA_REPORT_CI_H
 #define PENUMBRA_REPORT_CI_H
 
+/* Between it and its negative are 95% of a normal distribution. */
+#define CI_NORMAL_95 1.959963984540054
+
 struct interval {
     double low, high; /* shares, 0 to 1 */
 };

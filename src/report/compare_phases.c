@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/ci.h"
 #include "report/json.h"
 #include "report/text.h"
 
@@ -62,7 +63,7 @@ static void weigh(struct pair *pair, const struct compare_side sides[2])
         pair->share[k] = p;
         variance += v->effective > 0 ? p * (1 - p) / v->effective : 0;
     }
-    pair->margin = 1.959963984540054 * sqrt(variance);
+    pair->margin = CI_NORMAL_95 * sqrt(variance);
 }
 
 /* Functions of either view under one name are one row. To free(). */

@@ -131,22 +131,35 @@ static double excess_of(const struct view *v)
     return known ? fmax(0, all * (all / v->effective - 1)) : 0;
 }
 
+/* Of what the metric's trigger took, the part that has a weight by it: of bytes allocated, those
+ * that are live. */
+static double part_of_trigger(const struct view *v)
+{
+    uint32_t trigger = profile_trigger_of(v->profile, v->metric);
+    bool first = !v->metric || profile_trigger_of(v->profile, v->metric - 1) != trigger;
+    double taken = (double)profile_sampled_by(v->profile, trigger).weight;
+    return first || !(taken > 0) ? 1 : fmin(1, (double)v->samples_all / taken);
+}
+
 /* Of a recording's total, if that is what values are multiplied by. Periods drawn from
- * [P/2, 3P/2] have a variance of P^2 / 12. What samples weigh beyond one period is as likely too
- * much as not. */
+ * [P/2, 3P/2] have a variance of P^2 / 12; which samples are in a part of them is chance. What
+ * samples weigh beyond one period is as likely too much as not. */
 static double total_error(const struct diff *d, const struct view *v)
 {
     enum { RANDOMIZED = 12 };
-    double all = (double)v->samples;
+    double all = (double)v->samples, part = part_of_trigger(v);
     if (d->by == DIFF_BY_TOTAL)
         return 0;
     if (metric_of(v)->how == METRIC_EXACT)
         return 1 / draws_of(d, v);
-    double even = metric_of(v)->how == METRIC_RANDOMIZED ? all / RANDOMIZED : 0;
+    double even = metric_of(v)->how == METRIC_RANDOMIZED ? all * (1 - part + part / RANDOMIZED)
+                                                         : all * (1 - part);
     return (even + excess_of(v)) / all / all;
 }
 
-static bool judge_all(const struct diff *d, const struct weights *w, struct diff_rows *rows)
+/* of_shares: as if by total, which says how rows differ from each other. */
+static bool judge_all(const struct diff *d, const struct weights *w, struct diff_rows *rows,
+                      bool of_shares)
 {
     double *values = calloc(d->run_count + 1u, sizeof *values);
     struct diff_draws *runs = calloc(d->run_count + 1u, sizeof *runs);
@@ -154,8 +167,8 @@ static bool judge_all(const struct diff *d, const struct weights *w, struct diff
         const struct view *v = d->runs[r].view;
         runs[r] = (struct diff_draws){
             .side = d->runs[r].side, .all = (double)v->samples,
-            .n = draws_of(d, v) / d->dispersion, .scale = d->scales[r],
-            .scale_error = total_error(d, v) * d->dispersion,
+            .n = draws_of(d, v) / d->dispersion, .scale = of_shares ? 1 : d->scales[r],
+            .scale_error = of_shares ? 0 : total_error(d, v) * d->dispersion,
             .excess = excess_of(v)};
     }
     bool ok = values && runs;
@@ -257,18 +270,23 @@ static bool make_contexts(struct diff *d, struct weights *w)
     return ok;
 }
 
-/* Twice, if rows differ by more than their samples explain. */
+static bool judge_both(struct diff *d, const struct weights *functions,
+                       const struct weights *contexts, bool of_shares)
+{
+    return judge_all(d, functions, &d->functions, of_shares) &&
+           judge_all(d, contexts, &d->contexts, of_shares);
+}
+
+/* One recording a side: first by shares, for the dispersion. */
 static bool judge_rows(struct diff *d, const struct weights *functions,
                        const struct weights *contexts)
 {
     d->dispersion = 1;
-    bool ok = judge_all(d, functions, &d->functions) && judge_all(d, contexts, &d->contexts);
-    if (!ok || d->run_count > DIFF_SIDES)
-        return ok;
-    ok = find_dispersion(d, &d->functions) && find_dispersion(d, &d->contexts);
-    if (!ok || !(d->dispersion > 1))
-        return ok;
-    return judge_all(d, functions, &d->functions) && judge_all(d, contexts, &d->contexts);
+    bool alone = d->run_count <= DIFF_SIDES;
+    if (alone && (!judge_both(d, functions, contexts, true) || !find_dispersion(d, &d->functions) ||
+                  !find_dispersion(d, &d->contexts)))
+        return false;
+    return judge_both(d, functions, contexts, false);
 }
 
 static bool make_rows(struct diff *d)

@@ -6,9 +6,11 @@
 #include "report/chance.h"
 
 /* The least share of n that hits may be worth, by how unevenly samples weigh: all of the excess may
- * be theirs, but no sample has more than the heaviest one possible. */
+ * be in them, or in the rest if that is less, but no sample has more than the heaviest one
+ * possible. */
 static double worth_least(const struct diff_draws *run, double hits)
 {
+    hits = fmin(hits, fmax(0, run->all - hits));
     double heaviest = (1 + sqrt(1 + 4 * run->excess)) / 2, squares_all = run->all + run->excess;
     double squares = fmin(fmin(hits * heaviest, hits + run->excess), squares_all);
     double share = hits / run->all, rest = 1 - share;

@@ -6,18 +6,14 @@
 
 enum { CYCLE_MAX = 8 }; /* functions of a cycle that is recognized */
 
-/* What a node has that is not below one of its children. */
-struct own {
-    uint64_t total;
-};
-
 struct fold {
     const struct view_tree *in;
     struct view_tree *out;
     uint32_t *to;    /* by index in `in`: the node of `out` that it is part of */
     /* by index in `in`: levels that are one node with it, from the first of them */
     uint32_t *round;
-    struct own *own; /* by index in `in`, then by index in `out` */
+    /* What is not below a child; by index in `in`, then by index in `out`. */
+    uint64_t *own;
     uint64_t *weights; /* by index in `in`: the same of all metrics, as view_tree_weights */
     uint32_t *slots; /* open addressing: (parent, function) -> index in out + 1 */
     size_t size;     /* a power of two */
@@ -37,13 +33,12 @@ static void owns_compute(struct fold *f)
 {
     const struct view_node *nodes = f->in->nodes;
     for (uint32_t i = f->in->count; i-- > 0;) {
-        f->own[i].total = add_saturated(f->own[i].total, nodes[i].total);
+        f->own[i] = add_saturated(f->own[i], nodes[i].total);
         for (uint32_t k = 0; k < f->in->metrics; k++)
             weights_of(f, i)[k] = view_tree_weights(f->in, i)[k];
     }
     for (uint32_t i = 1; i < f->in->count; i++) {
-        struct own *parent = &f->own[nodes[i].parent];
-        own_subtract(&parent->total, nodes[i].total);
+        own_subtract(&f->own[nodes[i].parent], nodes[i].total);
         for (uint32_t k = 0; k < f->in->metrics; k++)
             own_subtract(&weights_of(f, nodes[i].parent)[k], view_tree_weights(f->in, i)[k]);
     }
@@ -120,7 +115,7 @@ static bool nodes_place(struct fold *f)
             return false;
         struct view_node *to = &f->out->nodes[f->to[i]];
         to->self = add_saturated(to->self, f->in->nodes[i].self);
-        to->total = add_saturated(to->total, f->own[i].total);
+        to->total = add_saturated(to->total, f->own[i]);
         uint64_t *weights = view_tree_weights(f->out, f->to[i]);
         for (uint32_t k = 0; k < f->out->metrics; k++)
             weights[k] = add_saturated(weights[k], weights_of(f, i)[k]);

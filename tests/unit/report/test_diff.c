@@ -438,6 +438,37 @@ static void heavy_samples_are_few(void **state)
     d = build(DIFF_BY_TOTAL, true, &e);
     assert_false(diff_is_significant(&row_of(d, "d")->change[DIFF_SELF]));
     end(d);
+    /* Nor is what has all the others less for them. */
+    add(DIFF_BEFORE, "ab 3900; ac 100");
+    p = add(DIFF_AFTER, "ab 3820; ac 180");
+    p->threads[0].weight_squares += 2 * 40 * 39;
+    d = diff_of();
+    assert_false(diff_is_significant(&row_of(d, "b")->change[DIFF_SELF]));
+    assert_false(diff_is_significant(&row_of(d, "c")->change[DIFF_SELF]));
+    end(d);
+}
+
+/* All do a fifth more: that is a change of each, if amounts are compared, and none of shares. */
+static void a_change_of_all_is_found(void **state)
+{
+    (void)state;
+    enum { LEAVES = 20, PATHS_SIZE = 1024 };
+    char paths[DIFF_SIDES][PATHS_SIZE];
+    for (unsigned side = 0; side < DIFF_SIDES; side++) {
+        size_t used = 0;
+        for (unsigned i = 0; i < LEAVES; i++)
+            used += (size_t)snprintf(paths[side] + used, PATHS_SIZE - used, "%sa%c %u",
+                                     i ? "; " : "", 'b' + (int)i, side ? 1200u : 1000u);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        struct err e = {0};
+        add(DIFF_BEFORE, paths[DIFF_BEFORE]);
+        add(DIFF_AFTER, paths[DIFF_AFTER]);
+        struct diff *d = build(i ? DIFF_BY_TOTAL : DIFF_BY_NONE, true, &e);
+        assert_int_equal(significant(&d->functions, DIFF_SELF), i ? 0 : LEAVES);
+        assert_int_equal(diff_is_significant(&row_of(d, "a")->change[DIFF_TOTAL]), !i);
+        end(d);
+    }
 }
 
 /* Half of the leaves spread much more than samples do: what one of them has more is no evidence. */
@@ -478,6 +509,7 @@ int main(void)
         cmocka_unit_test(totals_have_errors),
         cmocka_unit_test(a_part_of_the_samples_is_worth_less),
         cmocka_unit_test(heavy_samples_are_few),
+        cmocka_unit_test(a_change_of_all_is_found),
         cmocka_unit_test(what_most_rows_do_is_chance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
