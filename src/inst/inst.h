@@ -71,6 +71,7 @@ struct inst_thread {
     struct hotlist_random draws; /* of values that are kept */
     struct rows_store rows, values;
     struct inst_paths *paths; /* that it is on; NULL: none yet */
+    uint32_t in_step;         /* of a path: handlers keep off, and theirs are cut */
 };
 
 /* The calling thread's. NULL: it has none, as there was no room, it has ended, or it is just being
@@ -130,7 +131,8 @@ void inst_counters_fork_child(struct inst_module *own);
 
 /* For a module that has paths. False: no memory. Ordinary code. */
 bool inst_paths_begin(const struct penumbra_inst_module *m, struct inst_module *own);
-/* The thread ends: paths that have not ended are cut. */
+/* Paths that have not ended are cut. NULL is none. */
+void inst_paths_free_as(struct inst_paths *p);
 void inst_paths_thread_end_as(struct inst_thread *t);
 
 /* xorshift64* of the thread. */

@@ -27,7 +27,6 @@ struct inst_frame {
 struct inst_paths {
     struct path_store store;
     const struct spool_counts *counts; /* that the store belongs to: a forked child has its own */
-    uint32_t busy;  /* 1: it is at work: handlers keep off, and are cut */
     uint32_t depth; /* of frames */
     struct inst_frame frames[FRAMES];
     uint32_t ids[IDS];
@@ -93,8 +92,12 @@ static uint32_t thing_of_as(struct inst_places *known, uint32_t number,
 static void cut_as(struct inst_paths *p, const struct inst_frame *f)
 {
     struct spool_paths *record = p->store.record;
-    if (!record || !f->length)
+    if (!f->length)
         return;
+    if (!record) {
+        inst_drop_as(DROP_SPOOL_FULL);
+        return;
+    }
     uint64_t weight = f->weight, instructions = weight * f->instructions;
     __asm__("addq %1, %0" : "+m"(record->cut) : "r"(weight) : "cc");
     __asm__("addq %1, %0" : "+m"(record->cut_instructions) : "r"(instructions) : "cc");
@@ -117,8 +120,8 @@ static void count_as(struct inst_paths *p, const struct inst_frame *f)
 /* Paths that a forked child's parent has begun are cut in the child. */
 static void store_begin_as(struct inst_thread *t, struct inst_paths *p)
 {
-    p->counts = inst.counts;
     paths_begin_as(&p->store, &guest.spool, inst.counts, t->record->tid);
+    p->counts = inst.counts;
     while (p->depth)
         cut_as(p, &p->frames[--p->depth]);
 }
@@ -136,14 +139,20 @@ static struct inst_paths *paths_of_as(struct inst_thread *t)
     return t->paths;
 }
 
-void inst_paths_thread_end_as(struct inst_thread *t)
+void inst_paths_free_as(struct inst_paths *p)
 {
-    struct inst_paths *p = t->paths;
     while (p && p->depth)
         cut_as(p, &p->frames[--p->depth]);
     if (p)
         own_unmap_as(p, sizeof *p);
+}
+
+void inst_paths_thread_end_as(struct inst_thread *t)
+{
+    struct inst_paths *p = t->paths;
     t->paths = NULL;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a handler may come */
+    inst_paths_free_as(p);
 }
 
 /* ---- steps ---- */
@@ -206,21 +215,10 @@ static void block_as(const struct penumbra_inst_module *m, struct inst_paths *p,
     p->depth--;
 }
 
-void inst_path_as(struct penumbra_inst_module *m, const struct penumbra_inst_value *step,
-                  uint64_t address)
+static void step_as(const struct penumbra_inst_module *m, struct inst_paths *p,
+                    const struct penumbra_inst_value *step, uint64_t address, uint32_t weight)
 {
-    uint32_t weight = 0;
     bool begins = step->index == PENUMBRA_INST_PATH_BEGIN;
-    struct inst_thread *t = begins ? inst_counting_as(m, &weight) : inst_thread_known_as();
-    struct inst_paths *p = t && (weight || t->paths) ? paths_of_as(t) : NULL;
-    if (!p)
-        return;
-    if (p->busy) {
-        cut_as(p, &(struct inst_frame){.weight = weight, .length = 1});
-        return;
-    }
-    p->busy = 1;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     struct inst_frame *f = begins ? NULL : frame_find_as(p, address);
     if (begins) {
         begin_as(p, address, weight);
@@ -230,6 +228,36 @@ void inst_path_as(struct penumbra_inst_module *m, const struct penumbra_inst_val
         count_as(p, f);
         p->depth--;
     }
+}
+
+/* What is not counted as there is no memory, or not yet: a handler that came in a step. */
+static void lose_as(struct inst_paths *p, uint32_t weight)
+{
+    if (p)
+        cut_as(p, &(struct inst_frame){.weight = weight, .length = weight != 0});
+    else if (weight)
+        inst_drop_as(DROP_SPOOL_FULL);
+}
+
+void inst_path_as(struct penumbra_inst_module *m, const struct penumbra_inst_value *step,
+                  uint64_t address)
+{
+    uint32_t weight = 0;
+    bool begins = step->index == PENUMBRA_INST_PATH_BEGIN;
+    struct inst_thread *t = begins ? inst_counting_as(m, &weight) : inst_thread_known_as();
+    if (!t || (!weight && !t->paths))
+        return;
+    if (t->in_step) {
+        lose_as(t->paths, weight);
+        return;
+    }
+    t->in_step = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    p->busy = 0;
+    struct inst_paths *p = paths_of_as(t);
+    if (p)
+        step_as(m, p, step, address, weight);
+    else
+        lose_as(NULL, weight);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    t->in_step = 0;
 }

@@ -142,8 +142,10 @@ void inst_thread_fork_child(void)
     self = NULL;
     state = THREAD_NONE;
     struct inst_thread *t = had && inst.armed ? inst_thread_as() : NULL;
-    if (!t)
+    if (!t) {
+        inst_paths_free_as(paths);
         return;
+    }
     t->weight = weight;
     t->bursting = bursting;
     t->paths = paths;
