@@ -136,8 +136,9 @@ static const struct option_row rows[] = {
      FIELD(struct record_options, recording.pid),
      NUMBER(number_counts, 1, 1 << 22, .what = "the process (-p)")},
     {'a', "all", NULL,
-     .help = "sample the whole machine from outside: all processes and the kernel, until Ctrl-C, "
-             "--duration, or the end of PROGRAM if there is one",
+     .help = "sample the whole machine from outside: CPU time, waits (-e wall) or values (--tool "
+             "values) of all processes and the kernel, until Ctrl-C, --duration, or the end of "
+             "PROGRAM if there is one",
      .brief = "sample all processes and the kernel, from outside",
      FIELD(struct record_options, recording.machine.all)},
     {0, "external", NULL,

@@ -327,15 +327,23 @@ static bool slot_write(struct putting *w, int64_t *id)
                                         "ii", t->end_ns, w->s->run));
 }
 
+/* What is to be freed; NULL: no memory. */
+static uint8_t *counts_take(struct of_service *of, struct sql_blob *blob, struct err *e)
+{
+    size_t size = 0;
+    counts_settle(&of->counts);
+    uint8_t *bytes = counts_encode(&of->counts, &size, e);
+    *blob = (struct sql_blob){bytes, size};
+    return bytes;
+}
+
 static bool samples_write(struct putting *w, int64_t slot)
 {
     bool ok = true;
     for (uint32_t i = 0; ok && i < w->service_count; i++) {
         struct of_service *of = &w->services[i];
-        size_t size;
-        counts_settle(&of->counts);
-        uint8_t *bytes = counts_encode(&of->counts, &size, w->e);
-        const struct sql_blob blob = {bytes, size};
+        struct sql_blob blob;
+        uint8_t *bytes = counts_take(of, &blob, w->e);
         ok = bytes && sql_run(w->s->db, w->e,
                               "INSERT INTO samples (service, slot, taken, weight, bytes) "
                               "VALUES (?, ?, ?, ?, ?)", "iiiib",
@@ -382,10 +390,8 @@ static bool totals_write(struct putting *w, uint64_t period_ns)
     bool ok = true;
     for (uint32_t i = 0; ok && i < w->service_count; i++) {
         struct of_service *of = &w->services[i];
-        size_t size;
-        counts_settle(&of->counts);
-        uint8_t *bytes = counts_encode(&of->counts, &size, w->e);
-        const struct sql_blob blob = {bytes, size};
+        struct sql_blob blob;
+        uint8_t *bytes = counts_take(of, &blob, w->e);
         ok = bytes && sql_run(w->s->db, w->e, "INSERT INTO total (service, period_ns, bytes) "
                                               "VALUES (?, ?, ?)", "iib",
                               of->id, (int64_t)period_ns, blob);

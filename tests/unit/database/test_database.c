@@ -15,6 +15,7 @@
 #include "database/counts.h"
 #include "database/dictionary.h"
 #include "interval.h"
+#include "../folder.h"
 
 #define S INT64_C(1000000000)
 #define HOUR (3600 * S)
@@ -23,17 +24,7 @@
 #define MIDNIGHT (INT64_C(1795737600) * S)
 #define PERIOD UINT64_C(50000000)
 
-static char folder[64], path[128];
-
-static void remove_all(void)
-{
-    static const char *const ends[] = {"", "-wal", "-shm", "-lock"};
-    for (unsigned i = 0; i < 4; i++) {
-        char file[160];
-        snprintf(file, sizeof file, "%s%s", path, ends[i]);
-        unlink(file);
-    }
-}
+static char path[128];
 
 static struct store *open_it(enum store_mode mode)
 {
@@ -49,7 +40,7 @@ static struct store *open_it(enum store_mode mode)
 
 static struct store *make_it(void)
 {
-    remove_all();
+    folder_clear();
     return open_it(STORE_MAKE);
 }
 
@@ -485,7 +476,7 @@ static void killed(void **state)
 {
     (void)state;
     enum { ROUNDS = 12 };
-    remove_all();
+    folder_clear();
     uint64_t said = 0;
     for (unsigned round = 0; round < ROUNDS; round++) {
         int ends[2];
@@ -666,7 +657,7 @@ static void runs(void **state)
     (void)state;
     struct err e = {0};
     bool unclean;
-    remove_all();
+    folder_clear();
     struct store *s;
     assert_true(store_open(&s, path, STORE_MAKE, &e));
     assert_true(store_run_begin(s, "host", MIDNIGHT, &unclean, &e));
@@ -688,21 +679,9 @@ static void runs(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
-    /* Where nothing waits for a disk: machines do not crash here, processes do. */
-    snprintf(folder, sizeof folder, "%s/penumbra-database-XXXXXX",
-             access("/dev/shm", W_OK | X_OK) ? "/tmp" : "/dev/shm");
-    if (!mkdtemp(folder))
-        return -1;
+    int status = folder_make(state);
     snprintf(path, sizeof path, "%s/machine.db", folder);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_all();
-    return rmdir(folder);
+    return status;
 }
 
 int main(void)
@@ -720,5 +699,5 @@ int main(void)
         cmocka_unit_test(hostile_names), cmocka_unit_test(damaged_file),
         cmocka_unit_test(damaged_blobs), cmocka_unit_test(runs),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, folder_remove);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "interval.h"
+#include "../folder.h"
 
 #define S INT64_C(1000000000)
 #define DAY (86400 * S)
@@ -211,17 +212,7 @@ static void small_services_stay(void **state)
 
 /* ---- days ---- */
 
-static char folder[64], path[128];
-
-static void remove_all(void)
-{
-    static const char *const ends[] = {"", "-wal", "-shm", "-lock"};
-    for (unsigned i = 0; i < 4; i++) {
-        char file[160];
-        snprintf(file, sizeof file, "%s%s", path, ends[i]);
-        unlink(file);
-    }
-}
+static char path[128];
 
 /* Stacks of four functions, of each image's 4096, that nobody has seen before. */
 static struct profile *wide_interval(uint32_t stacks)
@@ -317,7 +308,7 @@ static void days_are_short(void **state)
     folds.fold = narrow.fold = early.fold = true;
     narrow.function = "main";
     early.to_ns = MIDNIGHT + DAY / 2;
-    remove_all();
+    folder_clear();
     assert_true(store_open(&s, path, STORE_MAKE, &e) &&
                 store_run_begin(s, "host", MIDNIGHT, &unclean, &e));
     put(s, STACKS, MIDNIGHT + 1000 * S);
@@ -350,19 +341,9 @@ static void days_are_short(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/penumbra-digest-XXXXXX");
-    if (!mkdtemp(folder))
-        return -1;
+    int status = folder_make(state);
     snprintf(path, sizeof path, "%s/machine.db", folder);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_all();
-    return rmdir(folder);
+    return status;
 }
 
 int main(void)
@@ -373,5 +354,5 @@ int main(void)
         cmocka_unit_test(small_services_stay),
         cmocka_unit_test(days_are_short),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, folder_remove);
 }

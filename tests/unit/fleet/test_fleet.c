@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../database/interval.h"
+#include "../folder.h"
 #include "fleet/batch.h"
 #include "fleet/queue.h"
 #include "fleet/tsv.h"
@@ -261,17 +262,6 @@ static void clocks_that_are_wrong(void **state)
 
 /* ---- the queue ---- */
 
-static char folder[64];
-
-static void remove_all(void)
-{
-    DIR *d = opendir(folder);
-    for (struct dirent *at; d && (at = readdir(d));)
-        unlinkat(dirfd(d), at->d_name, 0);
-    if (d)
-        closedir(d);
-}
-
 static struct queue *queue_of(uint64_t most)
 {
     struct err e = {0};
@@ -314,7 +304,7 @@ static int64_t take(struct queue *q, bool done)
 static void in_order(void **state)
 {
     (void)state;
-    remove_all();
+    folder_clear();
     struct queue *q = queue_of(1 << 30);
     for (int64_t i = 0; i < 12; i++)
         put(q, i);
@@ -338,7 +328,7 @@ static void bounded(void **state)
     struct err e = {0};
     struct buf one = {0};
     struct queue_batch held;
-    remove_all();
+    folder_clear();
     batch_bytes(&one, BEGIN, &web);
     struct queue *q = queue_of(one.size * 3 + one.size / 2);
     uint64_t lost = 0, count, bytes;
@@ -378,7 +368,7 @@ static void disk_full(void **state)
     struct buf one = {0};
     struct queue_lost lost;
     uint64_t count, bytes;
-    remove_all();
+    folder_clear();
     batch_bytes(&one, BEGIN, &web);
     struct queue *q = queue_of(1 << 30);
     struct rlimit before, small;
@@ -406,7 +396,7 @@ static void strangers(void **state)
     static const char *const names[] = {"new", "1.batch", "000000000000000000001.batch", "x.batch",
                                         "99999999999999999999999.batch"};
     uint64_t count, bytes;
-    remove_all();
+    folder_clear();
     int d = open(folder, O_RDONLY | O_DIRECTORY);
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
         close(openat(d, names[i], O_WRONLY | O_CREAT, 0600));
@@ -417,20 +407,6 @@ static void strangers(void **state)
     assert_int_equal(count, 0);
     assert_int_equal(take(q, true), -1);
     queue_close(q);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof folder, "/tmp/penumbra-fleet-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_all();
-    return rmdir(folder);
 }
 
 int main(void)
@@ -444,5 +420,5 @@ int main(void)
         cmocka_unit_test(bounded),          cmocka_unit_test(disk_full),
         cmocka_unit_test(strangers),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }
