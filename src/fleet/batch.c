@@ -382,14 +382,15 @@ static void samples_put(struct making *m)
 static void head_put(struct making *m)
 {
     struct buf *b = &m->out[HEAD];
-    uint64_t taken = 0;
+    uint64_t taken = m->slot->lost;
+    uint64_t covered = (uint64_t)(m->slot->end_ns - m->slot->begin_ns) + m->slot->missed_ns;
     for (uint32_t i = 0; i < m->group_count; i++)
         taken += m->groups[i].taken;
     buf_put_uleb(b, (uint64_t)(m->begin_s / DAY_S));
     buf_put_uleb(b, (uint64_t)(m->begin_s - m->begin_s % HOUR_S));
     buf_put_uleb(b, m->number);
     buf_put_uleb(b, taken);
-    buf_put_uleb(b, (uint64_t)(m->slot->end_ns - m->slot->begin_ns) / FLEET_UNIT_NS);
+    buf_put_uleb(b, covered / FLEET_UNIT_NS);
     buf_put_string(b, m->host);
 }
 

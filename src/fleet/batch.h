@@ -20,7 +20,8 @@
 
 struct batch {
     uint64_t day, hour, number; /* days and seconds since 1970 */
-    uint64_t taken, covered_us; /* samples and time that are in it */
+    uint64_t taken, covered_us; /* samples and time that the store misses without it: its own, and
+                                 * those that it says are lost */
     char *host;
     struct buf frames, stacks, samples;
 };

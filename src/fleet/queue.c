@@ -151,8 +151,11 @@ static bool content_read(struct queue_batch *b, struct err *e)
     b->data = malloc((size_t)st.st_size + 1);
     if (!b->data)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    for (ssize_t n = 1; n > 0 && b->size < (size_t)st.st_size; b->size += n > 0 ? (size_t)n : 0)
+    for (ssize_t n = 1; n > 0 && b->size < (size_t)st.st_size; b->size += (size_t)n) {
         n = read(b->fd, b->data + b->size, (size_t)st.st_size - b->size);
+        if (n < 0)
+            return err_set_errno(e, ERR_INTERNAL, errno, "cannot read a batch of the spool");
+    }
     return true;
 }
 

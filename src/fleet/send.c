@@ -26,7 +26,8 @@ enum { KNOWN_MOST = 1 << 20, ID_SIZE = 32, LOOK_MS = 250, WAIT_MOST_MS = 60000, 
 
 /* Numbers of frames and stacks of one day. */
 struct sent_set {
-    uint64_t day, last; /* last: the batch that was tried last; UINT64_MAX: none */
+    uint64_t day;       /* UINT64_MAX: none */
+    uint64_t last;      /* the batch that was tried last; UINT64_MAX: none */
     bool made;          /* the tables are there */
     uint32_t count;
     uint64_t slots[2 * KNOWN_MOST]; /* 0: free */
@@ -36,7 +37,7 @@ struct sent_set *sent_set_new(void)
 {
     struct sent_set *s = calloc(1, sizeof *s);
     if (s)
-        s->last = UINT64_MAX;
+        s->last = s->day = UINT64_MAX;
     return s;
 }
 
@@ -176,7 +177,7 @@ static bool batch_send(struct fleet *f, const struct batch *b, bool first, struc
         return false;
     /* A server that went away may have lost what it had not written out. */
     if (!first)
-        known->day = 0;
+        known->day = UINT64_MAX;
     day_begin(known, b->day);
     return there || (words_send(f, "frames", FLEET_FRAMES_COLUMNS, &b->frames, known, id, again,
                                 e) &&
@@ -258,10 +259,23 @@ static void signals_default(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Says what changes: that it fails, as long as it does so for one reason, and that it does not. */
+/* Digits are times and sizes, which differ from try to try. */
+static bool is_same(const char *a, const char *b)
+{
+    static const char digits[] = "0123456789";
+    for (;; a++, b++) {
+        a += strspn(a, digits);
+        b += strspn(b, digits);
+        if (*a != *b || !*a)
+            return *a == *b;
+    }
+}
+
+/* Says what changes: that it fails, once as long as it does so for one reason, and that it does
+ * not. */
 static void tell(const struct sender_options *o, struct err *said, const struct err *problem)
 {
-    if (!strcmp(said->message, problem->message))
+    if (is_same(said->message, problem->message))
         return;
     char text[sizeof problem->message + 64];
     snprintf(text, sizeof text, "%s; batches wait in the spool", problem->message);
@@ -283,7 +297,8 @@ static void work(const struct sender_options *o)
         bool ok = sender_run(f, o->spool, known, &again, &e);
         tell(o, &said, &e);
         wait = ok ? LOOK_MS : !wait || wait == LOOK_MS ? WAIT_MIN_MS : wait * 2;
-        wait_ms(wait < WAIT_MOST_MS ? wait : WAIT_MOST_MS);
+        wait = wait < WAIT_MOST_MS ? wait : WAIT_MOST_MS;
+        wait_ms(wait);
     }
 }
 
@@ -324,10 +339,10 @@ uint64_t sender_cost_ns(struct sender *s)
     struct timespec t = {0};
     clockid_t clock;
     int status;
-    if (s->child > 0 && wait4(s->child, &status, WNOHANG, &spent) == s->child) {
+    if (s->child > 0 && wait4(s->child, &status, WNOHANG, &spent) == s->child)
         s->child = -1;
+    if (s->child < 0)
         start(s, &ignored);
-    }
     if (s->child > 0 && !clock_getcpuclockid(s->child, &clock))
         clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;

@@ -4,15 +4,23 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../database/interval.h"
 #include "../folder.h"
 #include "fleet/batch.h"
 #include "fleet/queue.h"
+#include "fleet/send.h"
 #include "fleet/tsv.h"
 #include "fleet/words.h"
 
@@ -178,8 +186,8 @@ static void batch_comes_back(void **state)
     assert_int_equal(b.day, BEGIN / S / 86400);
     assert_int_equal(b.hour, BEGIN / S + 3600);
     assert_int_equal(b.number, 99);
-    assert_int_equal(b.taken, 7);
-    assert_int_equal(b.covered_us, 60000000);
+    assert_int_equal(b.taken, 7 + 3);
+    assert_int_equal(b.covered_us, 60000000 + 2000);
     assert_string_equal(b.host, "host");
     assert_int_equal(lines(&b.frames), 3);
     assert_int_equal(lines(&b.stacks), 1);
@@ -338,8 +346,8 @@ static void bounded(void **state)
     struct queue *taker = queue_of(1 << 30);
     for (int64_t i = 3; i < 8; i++) {
         struct queue_lost now = put(q, i);
-        assert_int_equal(now.taken, now.batches * 7);
-        assert_int_equal(now.covered_us, now.batches * 60000000);
+        assert_int_equal(now.taken, now.batches * 10);
+        assert_int_equal(now.covered_us, now.batches * 60002000);
         lost += now.batches;
     }
     queue_size(q, &count, &bytes);
@@ -389,6 +397,36 @@ static void disk_full(void **state)
     buf_free(&one);
 }
 
+static bool reads_fail;
+
+ssize_t read(int fd, void *to, size_t size)
+{
+    if (!reads_fail)
+        return syscall(SYS_read, fd, to, size);
+    errno = EIO;
+    return -1;
+}
+
+/* A disk that cannot be read now is no damaged batch: those are removed. */
+static void unreadable(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct queue_batch b;
+    remove_all();
+    struct queue *q = queue_of(1 << 30);
+    put(q, 5);
+    reads_fail = true;
+    bool ok = queue_take(q, &b, &e);
+    reads_fail = false;
+    queue_let(q, &b, false);
+    assert_false(ok);
+    assert_true(e.code && e.code != ERR_FORMAT);
+    assert_non_null(strstr(e.message, strerror(EIO)));
+    assert_int_equal(take(q, true), 5);
+    queue_close(q);
+}
+
 /* Other files, links and half-written ones are none of its batches. */
 static void strangers(void **state)
 {
@@ -409,6 +447,94 @@ static void strangers(void **state)
     queue_close(q);
 }
 
+/* ---- the sender ---- */
+
+static bool forks_fail;
+static pid_t forked;
+
+pid_t fork(void)
+{
+    pid_t (*next)(void);
+    *(void **)&next = dlsym(RTLD_NEXT, "fork");
+    if (!forks_fail)
+        return forked = next();
+    errno = EAGAIN;
+    return -1;
+}
+
+static void say_nothing(const char *message)
+{
+    (void)message;
+}
+
+/* A machine without room for one more process has some later. */
+static void sender_comes_back(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    siginfo_t ended;
+    const struct sender_options options = {.fleet = {.url = "ftp://nowhere"}, .spool = folder,
+                                           .say = say_nothing};
+    struct sender *s = sender_begin(&options, &e);
+    assert_non_null(s);
+    pid_t first = forked;
+    assert_int_equal(waitid(P_PID, (id_t)first, &ended, WEXITED | WNOWAIT), 0);
+    forks_fail = true;
+    sender_cost_ns(s);
+    sender_cost_ns(s);
+    assert_int_equal(forked, first);
+    forks_fail = false;
+    sender_cost_ns(s);
+    assert_int_not_equal(forked, first);
+    sender_end(s, 0);
+}
+
+/* Shared with the sender. */
+static struct {
+    volatile unsigned tries, said;
+} *seen;
+
+/* Of libcurl: each try takes longer than the one before, which its message says. */
+int connect(int fd, const struct sockaddr *to, socklen_t size)
+{
+    const struct timespec longer = {0, 7000000 * ++seen->tries};
+    nanosleep(&longer, NULL);
+    return (int)syscall(SYS_connect, fd, to, size);
+}
+
+static void say_count(const char *message)
+{
+    (void)message;
+    seen->said++;
+}
+
+/* A store that is away is said once, however often it is tried. */
+static void away_is_said_once(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    const struct timespec moment = {0, 10000000};
+    const struct sender_options options = {.fleet = {.url = "http://127.0.0.1:1",
+                                                     .timeout_ms = 10000},
+                                           .spool = folder, .say = say_count};
+    if (!dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL))
+        skip();
+    remove_all();
+    seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(seen, MAP_FAILED);
+    struct queue *q = queue_of(1 << 30);
+    put(q, 1);
+    struct sender *s = sender_begin(&options, &e);
+    assert_non_null(s);
+    while (seen->tries < 3 && !waitpid(forked, NULL, WNOHANG))
+        nanosleep(&moment, NULL);
+    sender_end(s, 0);
+    assert_true(seen->tries >= 3);
+    assert_int_equal(seen->said, 1);
+    munmap((void *)seen, sizeof *seen);
+    queue_close(q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,7 +544,9 @@ int main(void)
         cmocka_unit_test(numbers_are_contents), cmocka_unit_test(damaged_batches),
         cmocka_unit_test(clocks_that_are_wrong), cmocka_unit_test(in_order),
         cmocka_unit_test(bounded),          cmocka_unit_test(disk_full),
-        cmocka_unit_test(strangers),
+        cmocka_unit_test(strangers),        cmocka_unit_test(unreadable),
+        cmocka_unit_test(sender_comes_back),
+        cmocka_unit_test(away_is_said_once),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }
