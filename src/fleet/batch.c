@@ -109,7 +109,6 @@ struct making {
     struct seen frames_seen, stacks_seen;
     struct buf row;
     struct buf out[SECTIONS];
-    struct err *e;
 };
 
 static void put_u64(struct buf *b, uint64_t value)
@@ -411,7 +410,7 @@ bool batch_make(const struct profile *p, const struct profile_names *names,
 {
     struct making m = {.p = p, .names = names, .slot = slot, .host = host, .number = number,
                        .period_us = (slot->period_ns + FLEET_UNIT_NS / 2) / FLEET_UNIT_NS,
-                       .begin_s = slot->begin_ns / S_NS, .e = e};
+                       .begin_s = slot->begin_ns / S_NS};
     struct section_out out[SECTIONS];
     size_t size = 0;
     if (slot->begin_ns < 0 || m.begin_s > FLEET_LAST_S || slot->end_ns < slot->begin_ns)

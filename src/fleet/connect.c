@@ -133,48 +133,44 @@ static bool refused(const struct fleet *f, const struct http_answer *answer, str
                    answer->status, n ? text : "(nothing)");
 }
 
-static bool exchange(struct fleet *f, struct http_request *r, struct buf *answer, bool *again,
-                     struct err *e)
+static bool exchange(struct fleet *f, struct http_request *r, struct buf *answer, struct err *e)
 {
     const struct http_pair fields[] = {{"X-ClickHouse-User", f->user},
                                        {"X-ClickHouse-Key", f->password}};
     struct http_answer a;
+    bool again;
     r->fields = fields;
     r->field_count = *f->user ? sizeof fields / sizeof fields[0] : 0;
     r->timeout_ms = f->timeout_ms;
     r->answer_most = FLEET_ANSWER_MOST;
-    bool ok = http_send(f->http, r, &a, again, e);
+    bool ok = http_send(f->http, r, &a, &again, e);
     r->fields = NULL;
-    if (ok && a.status != HTTP_OK) {
+    if (ok && a.status != HTTP_OK)
         ok = refused(f, &a, e);
-        *again = true;
+    if (ok && answer) {
+        *answer = a.body;
+        a.body = (struct buf){0};
     }
-    if (ok && answer)
-        buf_put(answer, a.body.data, a.body.size);
-    ok = ok && (!answer || buf_ok(answer) || err_set(e, ERR_INTERNAL, "out of memory"));
     http_answer_fini(&a);
     return ok;
 }
 
-bool fleet_ask(struct fleet *f, const struct buf *statement, struct buf *answer, bool *again,
-               struct err *e)
+bool fleet_ask(struct fleet *f, const struct buf *statement, struct buf *answer, struct err *e)
 {
     /* Errors that come late are a status, and no rows, if the server waits for the end. */
     static const struct http_pair query[] = {{"wait_end_of_query", "1"},
                                              {"max_query_size", "1048576"}};
     struct http_request r = {.type = "text/plain", .body = statement, .query = query,
                              .query_count = sizeof query / sizeof query[0]};
-    bool ignored;
     return (buf_ok(statement) || err_set(e, ERR_INTERNAL, "out of memory")) &&
-           exchange(f, &r, answer, again ? again : &ignored, e);
+           exchange(f, &r, answer, e);
 }
 
 bool fleet_insert(struct fleet *f, const char *table, const char *columns, const char *id,
-                  const struct buf *rows, bool *again, struct err *e)
+                  const struct buf *rows, struct err *e)
 {
     struct buf text = {0}, packed = {0};
     struct gzip gzip;
-    *again = false;
     buf_printf(&text, "INSERT INTO %s.%s (%s) FORMAT TabSeparated", f->database, table, columns);
     buf_put_u8(&text, '\0');
     gzip_begin(&gzip, &packed);
@@ -189,25 +185,36 @@ bool fleet_insert(struct fleet *f, const char *table, const char *columns, const
         struct http_request r = {.type = "text/tab-separated-values", .gzip = true, .expect = true,
                                  .body = &packed, .query = query,
                                  .query_count = sizeof query / sizeof query[0]};
-        ok = exchange(f, &r, NULL, again, e);
+        ok = exchange(f, &r, NULL, e);
     }
     buf_free(&text);
     buf_free(&packed);
     return ok;
 }
 
-bool fleet_make(struct fleet *f, bool *again, struct err *e)
+/* Whether the table is there that is made last. */
+static bool is_made(struct fleet *f, bool *made, struct err *e)
+{
+    struct buf text = {0}, answer = {0};
+    buf_printf(&text, "EXISTS TABLE %s.samples", f->database);
+    bool ok = fleet_ask(f, &text, &answer, e);
+    *made = ok && answer.size && answer.data[0] == '1';
+    buf_free(&text);
+    buf_free(&answer);
+    return ok;
+}
+
+bool fleet_make(struct fleet *f, struct err *e)
 {
     struct buf text = {0};
-    bool ok = true;
-    *again = false;
-    for (unsigned i = 0; ok && fleet_schema[i]; i++) {
+    bool made, ok = is_made(f, &made, e);
+    for (unsigned i = 0; ok && !made && fleet_schema[i]; i++) {
         const char *rest = strstr(fleet_schema[i], "%s");
         text.size = 0;
         buf_put(&text, fleet_schema[i], (size_t)(rest - fleet_schema[i]));
         buf_puts(&text, f->database);
         buf_puts(&text, rest + 2);
-        ok = fleet_ask(f, &text, NULL, again, e);
+        ok = fleet_ask(f, &text, NULL, e);
     }
     buf_free(&text);
     return ok;

@@ -12,13 +12,12 @@ const char *fleet_database(const struct fleet *f);
 /* An answer is never longer. */
 #define FLEET_ANSWER_MOST (UINT64_C(1) << 30)
 
-/* Runs a statement, and appends what it answers to *answer (NULL: it answers nothing). False: *e,
- * as the server says it; *again (may be NULL): another try may help. */
-bool fleet_ask(struct fleet *f, const struct buf *statement, struct buf *answer, bool *again,
-               struct err *e);
+/* Runs a statement. *answer, which is empty (NULL: it answers nothing), is the caller's. False: *e,
+ * as the server says it. */
+bool fleet_ask(struct fleet *f, const struct buf *statement, struct buf *answer, struct err *e);
 /* Inserts rows of text into a table's columns, as query `id`: the server refuses a second one of
- * that name while the first one runs. *again: another try may help; it may have been inserted. */
+ * that name while the first one runs. False: it may have been inserted. */
 bool fleet_insert(struct fleet *f, const char *table, const char *columns, const char *id,
-                  const struct buf *rows, bool *again, struct err *e);
+                  const struct buf *rows, struct err *e);
 
 #endif

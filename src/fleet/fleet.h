@@ -27,8 +27,8 @@ struct fleet_options {
 bool fleet_open(struct fleet **f, const struct fleet_options *options, struct err *e);
 void fleet_close(struct fleet *f);
 
-/* Makes the database and its tables, unless they are there. *again: another try may help. */
-bool fleet_make(struct fleet *f, bool *again, struct err *e);
+/* Makes the database and its tables; where they are there, nobody needs the right to. */
+bool fleet_make(struct fleet *f, struct err *e);
 
 /* ---- reading: as of store.h ---- */
 

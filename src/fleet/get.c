@@ -54,7 +54,7 @@ static bool group_take(void *context, struct tsv *t, char **fields)
         return no_memory(g);
     group->totals.taken = tsv_u64(t, fields[2]);
     group->totals.weight = tsv_u64(t, fields[3]) / g->unit_us;
-    group->totals.squares = tsv_u64(t, fields[4]) / g->unit_us / g->unit_us;
+    group->totals.squares = tsv_u64(t, fields[4]);
     group->totals.guessed = tsv_u64(t, fields[5]);
     return true;
 }
@@ -64,7 +64,10 @@ static bool groups_read(struct getting *g)
 {
     struct buf text = {0};
     const bool narrowed = g->q->binary || g->q->function;
-    buf_puts(&text, "SELECT service, program, sum(taken), sum(weight), sum(squares), sum(guessed)");
+    /* Squares of microseconds would not fit into the sum. */
+    buf_printf(&text, "SELECT service, program, sum(taken), sum(weight), sum(intDiv(squares, "
+                      "toUInt64(%" PRIu64 "))), sum(guessed)",
+               multiply_saturated(g->unit_us, g->unit_us));
     where_put(&text, g->f, g->q, narrowed ? FLEET_STACK : FLEET_TOTAL);
     buf_puts(&text, " GROUP BY service, program ORDER BY service, program");
     bool ok = where_rows(g->f, &text, 6, group_take, g, g->e);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "fleet/batch.h"
 #include "fleet/where.h"
 
@@ -133,7 +134,6 @@ bool fleet_load(struct fleet *f, const struct store_query *q, uint32_t most,
 /* ---- what goes ---- */
 
 struct dropping {
-    struct fleet *f;
     char (*days)[16];
     size_t count, capacity;
 };
@@ -145,14 +145,8 @@ static bool day_take(void *context, struct tsv *t, char **fields)
         tsv_fail(t, "a day");
         return false;
     }
-    if (d->count == d->capacity) {
-        size_t capacity = d->capacity ? d->capacity * 2 : 64;
-        void *grown = reallocarray(d->days, capacity, sizeof *d->days);
-        if (!grown)
-            return err_set(t->e, ERR_INTERNAL, "out of memory");
-        d->days = grown;
-        d->capacity = capacity;
-    }
+    if (!ARRAY_ROOM(d->days, d->count, d->capacity))
+        return err_set(t->e, ERR_INTERNAL, "out of memory");
     strcpy(d->days[d->count++], fields[0]);
     return true;
 }
@@ -161,7 +155,7 @@ static bool table_drop(struct fleet *f, const char *table, const char *before, u
                        struct err *e)
 {
     struct buf text = {0};
-    struct dropping d = {.f = f};
+    struct dropping d = {.days = NULL};
     buf_printf(&text, "SELECT DISTINCT toString(day) FROM %s.%s WHERE day < '%s'",
                fleet_database(f), table, before);
     bool ok = where_rows(f, &text, 1, day_take, &d, e);
@@ -169,7 +163,7 @@ static bool table_drop(struct fleet *f, const char *table, const char *before, u
         text.size = 0;
         buf_printf(&text, "ALTER TABLE %s.%s DROP PARTITION '%s'", fleet_database(f), table,
                    d.days[i]);
-        ok = fleet_ask(f, &text, NULL, NULL, e);
+        ok = fleet_ask(f, &text, NULL, e);
     }
     *days = d.count;
     buf_free(&text);

@@ -19,6 +19,7 @@
 #include "fleet/schema.h"
 #include "fleet/queue.h"
 #include "fleet/tsv.h"
+#include "fleet/where.h"
 
 enum { KNOWN_MOST = 1 << 20, ID_SIZE = 32, LOOK_MS = 250, WAIT_MOST_MS = 60000, WAIT_MIN_MS = 500 };
 
@@ -71,35 +72,35 @@ static uint64_t row_number(const char *row, const char *end)
     return tab ? strtoull(tab + 1, NULL, 10) : 0;
 }
 
-/* Calls it for each row. */
-static void rows_each(const struct buf *rows,
-                      void (*call)(struct sent_set *, const char *row, size_t size, struct buf *),
-                      struct sent_set *known, struct buf *out)
+static size_t row_size(const char *row, const char *end)
+{
+    const char *line = memchr(row, '\n', (size_t)(end - row));
+    return (size_t)((line ? line + 1 : end) - row);
+}
+
+/* The rows that are not known. */
+static void rows_choose(struct sent_set *known, const struct buf *rows, struct buf *out)
 {
     const char *at = (const char *)rows->data, *end = at + rows->size;
-    while (at < end) {
-        const char *line = memchr(at, '\n', (size_t)(end - at));
-        size_t size = line ? (size_t)(line - at) + 1 : (size_t)(end - at);
-        call(known, at, size, out);
-        at += size;
+    for (size_t size; at < end; at += size) {
+        size = row_size(at, end);
+        uint64_t number = row_number(at, at + size);
+        if (!number || !*slot_of(known, number))
+            buf_put(out, at, size);
     }
 }
 
-static void row_choose(struct sent_set *known, const char *row, size_t size, struct buf *out)
+static void rows_learn(struct sent_set *known, const struct buf *rows)
 {
-    uint64_t number = row_number(row, row + size);
-    if (!number || !*slot_of(known, number))
-        buf_put(out, row, size);
-}
-
-static void row_learn(struct sent_set *known, const char *row, size_t size, struct buf *out)
-{
-    (void)out;
-    uint64_t number = row_number(row, row + size);
-    uint64_t *slot = number && known->count < KNOWN_MOST ? slot_of(known, number) : NULL;
-    if (slot && !*slot) {
-        *slot = number;
-        known->count++;
+    const char *at = (const char *)rows->data, *end = at + rows->size;
+    for (size_t size; at < end; at += size) {
+        size = row_size(at, end);
+        uint64_t number = row_number(at, at + size);
+        uint64_t *slot = number && known->count < KNOWN_MOST ? slot_of(known, number) : NULL;
+        if (slot && !*slot) {
+            *slot = number;
+            known->count++;
+        }
     }
 }
 
@@ -107,60 +108,61 @@ static void row_learn(struct sent_set *known, const char *row, size_t size, stru
 
 /* Rows that the server does not have yet. Sending one twice makes one of it. */
 static bool words_send(struct fleet *f, const char *table, const char *columns,
-                       const struct buf *rows, struct sent_set *known, const char *id, bool *again,
+                       const struct buf *rows, struct sent_set *known, const char *id,
                        struct err *e)
 {
     struct buf fresh = {0};
     char query_id[2 * ID_SIZE];
-    rows_each(rows, row_choose, known, &fresh);
+    rows_choose(known, rows, &fresh);
     snprintf(query_id, sizeof query_id, "%s-%s", id, table);
     bool ok = buf_ok(&fresh) || err_set(e, ERR_INTERNAL, "out of memory");
-    ok = ok && (!fresh.size || fleet_insert(f, table, columns, query_id, &fresh, again, e));
+    ok = ok && (!fresh.size || fleet_insert(f, table, columns, query_id, &fresh, e));
     if (ok)
-        rows_each(&fresh, row_learn, known, NULL);
+        rows_learn(known, &fresh);
     buf_free(&fresh);
     return ok;
 }
 
+struct asked {
+    uint64_t number;
+    bool answered;
+};
+
+static bool number_take(void *context, struct tsv *t, char **fields)
+{
+    struct asked *to = context;
+    *to = (struct asked){tsv_u64(t, fields[0]), true};
+    return true;
+}
+
 /* One number that the server answers. */
-static bool number_ask(struct fleet *f, struct buf *statement, uint64_t *number, bool *again,
+static bool number_ask(struct fleet *f, const struct buf *statement, uint64_t *number,
                        struct err *e)
 {
-    struct buf answer = {0};
-    char *field;
-    bool ok = fleet_ask(f, statement, &answer, again, e);
-    if (ok)
-        buf_put_u8(&answer, '\0');
-    struct tsv t = {.data = (char *)answer.data, .size = answer.size - (answer.size > 0), .e = e};
-    ok = ok && (buf_ok(&answer) || err_set(e, ERR_INTERNAL, "out of memory"));
-    if (ok && tsv_row(&t, &field, 1))
-        *number = tsv_u64(&t, field);
-    else if (ok)
-        tsv_fail(&t, "a number");
-    buf_free(&answer);
-    return ok && !t.failed;
+    struct asked asked = {.answered = false};
+    bool ok = where_rows(f, statement, 1, number_take, &asked, e);
+    *number = asked.number;
+    return ok && (asked.answered || err_set(e, ERR_FORMAT, "the store answers no number"));
 }
 
 /* Whether the server has the batch. While a query of its name runs nobody knows. */
 static bool is_there(struct fleet *f, const struct batch *b, const char *id, bool *there,
-                     bool *again, struct err *e)
+                     struct err *e)
 {
     struct buf text = {0};
     char day[BATCH_DAY_SIZE];
     uint64_t running = 0, found = 0;
     buf_printf(&text, "SELECT count() FROM system.processes WHERE query_id = '%s'", id);
-    bool ok = number_ask(f, &text, &running, again, e);
-    if (ok && running) {
-        *again = true;
+    bool ok = number_ask(f, &text, &running, e);
+    if (ok && running)
         ok = err_set(e, ERR_OUTPUT, "the store still works on a batch that was sent before");
-    }
     batch_day(day, b->day);
     text.size = 0;
     buf_printf(&text, "SELECT count() FROM %s.samples WHERE day = '%s' AND kind = %d AND hour = %"
                       PRIu64 " AND host = ", fleet_database(f), day, FLEET_SLOT, b->hour);
     tsv_put_literal(&text, b->host);
     buf_printf(&text, " AND batch = %" PRIu64, b->number);
-    ok = ok && number_ask(f, &text, &found, again, e);
+    ok = ok && number_ask(f, &text, &found, e);
     *there = ok && found;
     buf_free(&text);
     return ok;
@@ -168,27 +170,25 @@ static bool is_there(struct fleet *f, const struct batch *b, const char *id, boo
 
 /* first: nobody has tried to send it, as far as is known. */
 static bool batch_send(struct fleet *f, const struct batch *b, bool first, struct sent_set *known,
-                       bool *again, struct err *e)
+                       struct err *e)
 {
     char id[ID_SIZE];
     bool there = false;
     snprintf(id, sizeof id, "penumbra-%016" PRIx64, b->number);
-    if (!first && !is_there(f, b, id, &there, again, e))
+    if (!first && !is_there(f, b, id, &there, e))
         return false;
     /* A server that went away may have lost what it had not written out. */
     if (!first)
         known->day = UINT64_MAX;
     day_begin(known, b->day);
-    return there || (words_send(f, "frames", FLEET_FRAMES_COLUMNS, &b->frames, known, id, again,
-                                e) &&
-                     words_send(f, "stacks", FLEET_STACKS_COLUMNS, &b->stacks, known, id, again,
-                                e) &&
-                     fleet_insert(f, "samples", FLEET_SAMPLES_COLUMNS, id, &b->samples, again, e));
+    return there || (words_send(f, "frames", FLEET_FRAMES_COLUMNS, &b->frames, known, id, e) &&
+                     words_send(f, "stacks", FLEET_STACKS_COLUMNS, &b->stacks, known, id, e) &&
+                     fleet_insert(f, "samples", FLEET_SAMPLES_COLUMNS, id, &b->samples, e));
 }
 
 /* Of the spool's first one. *any: there was one that could be taken. */
 static bool one_send(struct fleet *f, struct queue *spool, struct sent_set *known, bool *any,
-                     bool *again, struct err *e)
+                     struct err *e)
 {
     struct queue_batch file;
     struct batch b = {.host = NULL};
@@ -199,13 +199,12 @@ static bool one_send(struct fleet *f, struct queue *spool, struct sent_set *know
     bool readable = *any && batch_read(&b, file.data, file.size, &problem);
     bool damaged = !readable && problem.code == ERR_FORMAT;
     bool ok = readable || err_set(e, problem.code, "%s", problem.message);
-    *again = !ok;
     /* One that was there before us may have been sent; so may one that was tried. */
     bool first = known->last != UINT64_MAX && file.number > known->last;
-    if (ok && (known->made || fleet_make(f, again, e))) {
+    if (ok && (known->made || fleet_make(f, e))) {
         known->made = true;
         known->last = file.number;
-        ok = batch_send(f, &b, first, known, again, e);
+        ok = batch_send(f, &b, first, known, e);
     } else
         ok = false;
     queue_let(spool, &file, ok || damaged);
@@ -213,14 +212,12 @@ static bool one_send(struct fleet *f, struct queue *spool, struct sent_set *know
     return ok;
 }
 
-bool sender_run(struct fleet *f, const char *folder, struct sent_set *known, bool *again,
-                struct err *e)
+bool sender_run(struct fleet *f, const char *folder, struct sent_set *known, struct err *e)
 {
     struct queue *spool = NULL;
-    *again = false;
     bool any = true, ok = queue_open(&spool, folder, UINT64_MAX, e);
     while (ok && any)
-        ok = one_send(f, spool, known, &any, again, e);
+        ok = one_send(f, spool, known, &any, e);
     queue_close(spool);
     return ok;
 }
@@ -293,8 +290,7 @@ static void work(const struct sender_options *o)
         o->say(problem.message);
     while (known && !problem.code) {
         struct err e = {0};
-        bool again;
-        bool ok = sender_run(f, o->spool, known, &again, &e);
+        bool ok = sender_run(f, o->spool, known, &e);
         tell(o, &said, &e);
         wait = ok ? LOOK_MS : !wait || wait == LOOK_MS ? WAIT_MIN_MS : wait * 2;
         wait = wait < WAIT_MOST_MS ? wait : WAIT_MOST_MS;

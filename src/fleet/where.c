@@ -124,7 +124,7 @@ bool where_rows(struct fleet *f, const struct buf *statement, unsigned count,
 {
     struct buf answer = {0};
     char *fields[FIELDS_MOST];
-    bool ok = fleet_ask(f, statement, &answer, NULL, e);
+    bool ok = fleet_ask(f, statement, &answer, e);
     size_t size = answer.size;
     buf_put_u8(&answer, '\0');
     ok = ok && (buf_ok(&answer) || err_set(e, ERR_INTERNAL, "out of memory"));

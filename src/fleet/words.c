@@ -125,8 +125,9 @@ static bool code_read(struct words *w, struct answer *a, struct tsv *t, char **f
     if (!strcmp(fields[3], "[vdso]"))
         image.flags = PROFILE_IMAGE_VDSO;
     struct profile_names *names = a->p->names;
-    if (!build_id_read(&image, fields[2]) || to->offset > KEY_OFFSET_MASK) {
-        tsv_fail(t, "a build-id, and an address of 48 bits");
+    if (!build_id_read(&image, fields[2]) || to->offset > KEY_OFFSET_MASK ||
+        to->start > KEY_OFFSET_MASK) {
+        tsv_fail(t, "a build-id, and addresses of 48 bits");
         return false;
     }
     to->image = image_take(w, a->p, &image);

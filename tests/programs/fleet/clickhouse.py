@@ -13,15 +13,17 @@ from harness import PATIENCE, Failure  # noqa: E402
 
 SKIPPED = 77
 USER, PASSWORD = "fleet", "se cret'\\%+&:7"
+FEW = "host"  # a user that may insert and read, and make nothing; its password is the other's
 CONFIG = """<yandex><logger><level>warning</level><log>{folder}/log</log><errorlog>{folder}/errors</errorlog></logger>
 <http_port>{port}</http_port><tcp_port>{tcp}</tcp_port><listen_host>127.0.0.1</listen_host>
 <path>{folder}/data/</path><tmp_path>{folder}/tmp/</tmp_path><user_files_path>{folder}/files/</user_files_path>
 <format_schema_path>{folder}/schemas/</format_schema_path><users_config>{folder}/users.xml</users_config>
 <default_profile>default</default_profile><default_database>default</default_database>
 <mark_cache_size>67108864</mark_cache_size></yandex>"""
-USERS = """<yandex><profiles><default><max_memory_usage>2000000000</max_memory_usage></default></profiles>
+USERS = """<yandex><profiles><default><max_memory_usage>2000000000</max_memory_usage></default>
+<few><allow_ddl>0</allow_ddl></few></profiles>
 <users>{users}</users><quotas><default></default></quotas></yandex>"""
-ONE = """<{name}><password>{password}</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile>
+ONE = """<{name}><password>{password}</password><networks><ip>127.0.0.1</ip></networks><profile>{profile}</profile>
 <quota>default</quota></{name}>"""
 
 
@@ -50,7 +52,8 @@ class Server:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}/penumbra"
         escaped = PASSWORD.replace("&", "&amp;")
-        users = ONE.format(name="default", password="") + ONE.format(name=USER, password=escaped)
+        users = "".join(ONE.format(name=name, password=word, profile=profile) for name, word, profile in
+                        (("default", "", "default"), (USER, escaped, "default"), (FEW, escaped, "few")))
         for name, text in (("config.xml", CONFIG), ("users.xml", USERS)):
             with open(os.path.join(self.folder.name, name), "w", encoding="utf-8") as file:
                 file.write(text.format(folder=self.folder.name, port=self.port, tcp=free_port(), users=users))

@@ -44,8 +44,7 @@ static bool send(const char *spool, const char *url, struct err *e)
     const struct fleet_options options = {.url = url, .timeout_ms = TIMEOUT_MS};
     struct fleet *f = NULL;
     struct sent_set *known = sent_set_new();
-    bool again;
-    bool ok = known && fleet_open(&f, &options, e) && sender_run(f, spool, known, &again, e);
+    bool ok = known && fleet_open(&f, &options, e) && sender_run(f, spool, known, e);
     fleet_close(f);
     sent_set_free(known);
     return ok;

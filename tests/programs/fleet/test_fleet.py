@@ -17,7 +17,7 @@ import time
 
 sys.path.insert(0, os.environ["HARNESS"])
 from harness import PATIENCE, PENUMBRA, expect, main, run, target  # noqa: E402
-from clickhouse import PASSWORD, SKIPPED, USER, Server  # noqa: E402
+from clickhouse import FEW, PASSWORD, SKIPPED, USER, Server  # noqa: E402
 
 SEND = os.environ["FLEET_SEND"]
 HOSTILE = b"</script>\t\n\\'\"'; DROP TABLE samples; --\x1b\xff".decode(errors="surrogateescape")
@@ -33,8 +33,8 @@ def begin_of(minutes):
     return END - minutes * 60
 
 
-def send(spool, url, host="alpha", begin=0, count=0, status=0, seconds=60):
-    result = run([SEND, spool, url, host, str(begin), str(count), str(seconds)])
+def send(spool, url, host="alpha", begin=0, count=0, status=0, seconds=60, **more):
+    result = run([SEND, spool, url, host, str(begin), str(count), str(seconds)], **more)
     expect(result.returncode == status, f"fleet_send {url}: {result.returncode} {result.stderr.decode(errors='replace')}")
     return result.stderr.decode(errors="replace")
 
@@ -143,6 +143,37 @@ def dropped(server):
     for table in ("samples", "stacks", "frames"):
         left = server.numbers(f"SELECT uniq(day) FROM penumbra.{table}")[0]
         expect(left == days, f"{table}: {left} days, not {days}")
+
+
+def wide():
+    """Squares of weights whose sum has more than 64 bits: what comes out is not what is left of it modulo 2^64."""
+    with Server() as server, tempfile.TemporaryDirectory() as folder:
+        server.start()
+        begin = begin_of(30)
+        send(folder, server.url, "alpha", begin, 1)
+        found = json.loads(query(server, *range_of(40), "--json"))
+        expect(found["effective_samples"] == A_BATCH, found["effective_samples"])
+        for batch in (1, 2):
+            server.ask(f"INSERT INTO penumbra.samples SELECT toDate('1970-01-01') + {begin // 86400}, 1, {begin // 3600 * 3600}, "
+                       f"'alpha', 'web.service', 'httpd', 0, {batch}, {begin}000000000, {begin + 60}000000000, 1, 0, 0, 0, "
+                       f"{1 << 63}, 0, 0, 0, 0, 0")
+        found = json.loads(query(server, *range_of(40), "--json"))
+        expect(found["effective_samples"] < 1, found["effective_samples"])
+
+
+def few():
+    """Where the tables are there, a host needs no right to make them."""
+    with Server() as server, tempfile.TemporaryDirectory() as folder:
+        server.start()
+        host = {**os.environ, "PENUMBRA_STORE_USER": FEW, "PENUMBRA_STORE_PASSWORD": PASSWORD}
+        said = send(folder, server.url, "alpha", begin_of(5), 5, status=1, env=host)
+        expect("DDL" in said and len(os.listdir(folder)) == 5, said)
+        made = run([PENUMBRA, "db", "--store", server.url, "make"])
+        expect(made.returncode == 0, made.stderr)
+        send(folder, server.url, env=host)
+        expect(not os.listdir(folder), "nothing waits")
+        expect_once(server, ("alpha",), 5)
+        query(server, *range_of(5), "services", env=host)
 
 
 def away():
@@ -472,4 +503,4 @@ def full():
             libc.umount2(spool.encode(), DETACH)
 
 
-main({test.__name__: test for test in (answered, away, killed, broken, hanging, lying, refused, sampled, full)})
+main({test.__name__: test for test in (answered, wide, few, away, killed, broken, hanging, lying, refused, sampled, full)})

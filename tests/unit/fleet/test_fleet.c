@@ -131,6 +131,7 @@ static void frames_are_checked(void **state)
     static const char *const wrong[] = {
         "0\t0\t\t/a\t1\t0\tf\t0\n",  "1\t0\txy\t/a\t1\t0\tf\t0\n",
         "1\t0\tabc\t/a\t1\t0\tf\t0\n", "1\t0\t\t/a\t281474976710656\t0\tf\t0\n",
+        "1\t0\t\t/a\t1\t281474976710656\tf\t0\n",
         "1\t1\t\t\t99\t0\t\t0\n",    "1\t2\t\t\t0\t0\t\t0\n",
         "1\t300\t\t\t0\t0\t\t0\n",   "1\t0\t\t/a\t1\t0\tf\n",
     };
