@@ -106,7 +106,9 @@ static uint64_t period_of(const struct daemon *d)
 /* CPU time of the daemon so far. */
 static uint64_t cost_ns(const struct daemon *d)
 {
-    return watch_cost_ns() + daemon_fleet_cost_ns(d->fleet);
+    /* First: a sender that has ended is waited for there, and is in the other from then on. */
+    uint64_t sender = daemon_fleet_cost_ns(d->fleet);
+    return watch_cost_ns() + sender;
 }
 
 /* ---- beginning ---- */
@@ -203,6 +205,14 @@ static bool pending_add(struct daemon *d, struct profile *p, const struct store_
     return true;
 }
 
+/* Storage is kept ahead of the walker also while much is written. */
+static void serve(void *daemon)
+{
+    struct daemon *d = daemon;
+    if (!d->stop)
+        watch_serve(d->watch);
+}
+
 /* In order; those that cannot be written stay. False: they never can. */
 static bool pending_write(struct daemon *d, struct err *e)
 {
@@ -214,6 +224,7 @@ static bool pending_write(struct daemon *d, struct err *e)
             break;
         daemon_fleet_put(d->fleet, d->store, next->profile, &next->slot);
         profile_free(next->profile);
+        serve(d);
     }
     d->pending_count -= done;
     if (done)
@@ -311,6 +322,7 @@ static void garbage_collect(struct daemon *d)
     struct store_kept done;
     struct err problem = {0};
     d->kept_ns = monotonic_ns();
+    store_between(d->store, serve, d);
     if (!store_keep(d->store, &bounds, database_now(), &done, &problem) && !d->failing)
         say("%s", problem.message);
 }

@@ -171,20 +171,19 @@ static uint64_t folded_weight(const struct answer *a)
     return sum;
 }
 
-static char *note_of(const struct answer *a, const char *what, const struct store_range *r)
+static char *note_of(const struct answer *a, const struct answer_source *source,
+                     const struct store_range *r)
 {
     const uint64_t folded = folded_weight(a);
     uint64_t all = 0;
     struct buf b = {0};
     size_t size;
-    buf_printf(&b, "of %s: %" PRIu64 " intervals, %.0f s of %.0f s\n", what, r->slots,
+    buf_printf(&b, "of %s: %" PRIu64 " intervals, %.0f s of %.0f s\n", source->what, r->slots,
                (double)r->covered_ns / 1e9, (double)(r->end_ns - r->begin_ns) / 1e9);
     for (uint32_t g = 0; g < a->group_count; g++)
         all = add_saturated(all, a->groups[g].totals.weight);
     if (folded && all)
-        buf_printf(&b, "%.2f%% are in call paths too rare to be kept in days that are over: their "
-                       "callees are below [folded], and totals of functions between may be too "
-                       "low by as much\n", 100 * (double)folded / (double)all);
+        buf_printf(&b, "%.2f%% are in %s\n", 100 * (double)folded / (double)all, source->folded);
     if (r->unclean)
         buf_printf(&b, "%" PRIu64 " time%s the daemon ended without notice: at most one interval "
                        "is missing of each\n", r->unclean, r->unclean == 1 ? "" : "s");
@@ -196,14 +195,15 @@ static char *note_of(const struct answer *a, const char *what, const struct stor
     return (char *)buf_detach(&b, &size);
 }
 
-static bool describe(struct answer *a, const char *what, const struct store_range *r)
+static bool describe(struct answer *a, const struct answer_source *source,
+                     const struct store_range *r)
 {
     struct profile *p = a->p;
     struct profile_metric *m = &p->metrics[0];
     bool ok = string_put(&m->name, strdup("cpu")) && string_put(&m->trigger, strdup("cpu")) &&
               string_put(&m->unit, strdup("nanoseconds")) &&
               string_put(&p->command, strdup("the machine")) &&
-              string_put(&p->notes, note_of(a, what, r));
+              string_put(&p->notes, note_of(a, source, r));
     m->period = a->unit_ns;
     m->how = METRIC_REGULAR;
     p->start_realtime_ns = r->begin_ns > 0 ? (uint64_t)r->begin_ns : 0;
@@ -227,12 +227,12 @@ static bool groups_put(struct answer *a, const struct store_range *r)
     return true;
 }
 
-struct profile *answer_finish(struct answer *a, const char *what, const struct store_range *range,
-                              uint32_t cpus, struct err *e)
+struct profile *answer_finish(struct answer *a, const struct answer_source *source,
+                              const struct store_range *range, uint32_t cpus, struct err *e)
 {
     struct profile *p = a->p;
     p->cpus = cpus;
-    if (!names_widen(a) || !places_put(a) || !describe(a, what, range) || !groups_put(a, range)) {
+    if (!names_widen(a) || !places_put(a) || !describe(a, source, range) || !groups_put(a, range)) {
         no_memory(e);
         return NULL;
     }

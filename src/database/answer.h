@@ -59,8 +59,13 @@ uint32_t *answer_place(struct answer *a, uint32_t image, uint64_t offset);
 /* Fills the slot that answer_place gave. False without memory. */
 bool answer_place_fill(struct answer *a, uint32_t *slot, const struct answer_place *place);
 
-/* The profile. what: of what, "a profile database". NULL: *e; ERR_NOT_FOUND: it has no samples. */
-struct profile *answer_finish(struct answer *a, const char *what, const struct store_range *range,
-                              uint32_t cpus, struct err *e);
+/* Of what it is, "a profile database", and what is below [folded], "call paths ...". */
+struct answer_source {
+    const char *what, *folded;
+};
+
+/* The profile. NULL: *e; ERR_NOT_FOUND: it has no samples. */
+struct profile *answer_finish(struct answer *a, const struct answer_source *source,
+                              const struct store_range *range, uint32_t cpus, struct err *e);
 
 #endif

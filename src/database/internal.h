@@ -26,6 +26,8 @@ struct store {
     char *host;
     int64_t run;
     struct store_part part;
+    void (*between)(void *context); /* store_between */
+    void *context;
 };
 
 /* The day of a moment, from 1970-01-01 on: days before it are negative. */

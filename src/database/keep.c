@@ -12,6 +12,21 @@
 /* Intervals stay apart for so long. */
 #define APART_NS (2 * STORE_HOUR_NS)
 
+void store_between(struct store *s, void (*between)(void *context), void *context)
+{
+    s->between = between;
+    s->context = context;
+}
+
+/* As sql_end. */
+static bool transaction_end(struct store *s, bool ok, struct err *e)
+{
+    ok = sql_end(s->db, ok, e);
+    if (s->between)
+        s->between(s->context);
+    return ok;
+}
+
 /* ---- hours ---- */
 
 /* Slots of one part, hour and period, but the one that they become. */
@@ -128,7 +143,7 @@ static bool hours_make(struct store *s, int64_t now_ns, struct store_kept *done,
         if (!sql_begin(s->db, e))
             return false;
         bool ok = hour_find(s, now_ns, &h, &found, &merged, e) && (!found || hour_make(s, &h, e));
-        if (!sql_end(s->db, ok, e))
+        if (!transaction_end(s, ok, e))
             return false;
         done->merged += merged;
     } while (found);
@@ -286,11 +301,11 @@ static bool days_close(struct store *s, int64_t now_ns, struct err *e)
 {
     bool found;
     do {
-        if (!sql_begin(s->db, e) || !sql_end(s->db, day_close(s, now_ns, &found, e), e))
+        if (!sql_begin(s->db, e) || !transaction_end(s, day_close(s, now_ns, &found, e), e))
             return false;
     } while (found);
     do {
-        if (!sql_begin(s->db, e) || !sql_end(s->db, digest_make(s, &found, e), e))
+        if (!sql_begin(s->db, e) || !transaction_end(s, digest_make(s, &found, e), e))
             return false;
     } while (found);
     return true;
@@ -377,7 +392,7 @@ bool store_keep(struct store *s, const struct store_bounds *b, int64_t now_ns,
 {
     *done = (struct store_kept){0};
     return hours_make(s, now_ns, done, e) && days_close(s, now_ns, e) && sql_begin(s->db, e) &&
-           sql_end(s->db, garbage_collect(s, b, now_ns, done, e), e) &&
+           transaction_end(s, garbage_collect(s, b, now_ns, done, e), e) &&
            sql_script(s->db, e, "PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE);") &&
            bytes_used(s, &done->bytes, e);
 }

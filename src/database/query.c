@@ -315,6 +315,11 @@ static bool cpus_find(struct asking *a, int64_t *cpus)
                       a->q->from_ns, a->q->to_ns);
 }
 
+static const struct answer_source source = {
+    "a profile database", "call paths too rare to be kept in days that are over: their callees are "
+                          "below [folded], and totals of functions between may be too low by as "
+                          "much"};
+
 struct profile *store_get(struct store *s, const struct store_query *q, struct store_range *range,
                           struct err *e)
 {
@@ -328,7 +333,7 @@ struct profile *store_get(struct store *s, const struct store_query *q, struct s
     ok = ok && (answer_init(&a.to) || no_memory(&a)) && unit_find(&a) && days_read(&a) &&
          cpus_find(&a, &cpus);
     if (ok)
-        p = answer_finish(&a.to, "a profile database", range, (uint32_t)cpus, e);
+        p = answer_finish(&a.to, &source, range, (uint32_t)cpus, e);
     sql_end(s->db, false, NULL);
     answer_fini(&a.to);
     return p;
@@ -352,7 +357,7 @@ struct profile *store_day_get(struct store *s, const char *host, int64_t day, ui
     ok = ok && parts_read(&a, sql_prepare(s->db, &problem, parts, "si", host, day), &problem);
     *unit_ns = a.to.unit_ns;
     if (ok)
-        p = answer_finish(&a.to, "a day", &none, 1, e);
+        p = answer_finish(&a.to, &source, &none, 1, e);
     answer_fini(&a.to);
     return p;
 }

@@ -317,6 +317,9 @@ static bool trees_make(struct getting *g)
 struct profile *fleet_get(struct fleet *f, const struct store_query *q, struct store_range *range,
                           struct err *e)
 {
+    static const struct answer_source source = {
+        "a fleet's store", "call paths that are not among the heaviest ones: they are below "
+                           "[folded], and totals of all other functions may be too low by as much"};
     struct getting g = {.f = f, .q = q, .e = e};
     struct fleet_found found;
     struct profile *p = NULL;
@@ -330,7 +333,7 @@ struct profile *fleet_get(struct fleet *f, const struct store_query *q, struct s
          parts_read(&g) && words_read(&g) && trees_make(&g);
     g.to.unit_ns = g.unit_us * FLEET_UNIT_NS;
     if (ok)
-        p = answer_finish(&g.to, "a fleet's store", range, found.cpus, e);
+        p = answer_finish(&g.to, &source, range, found.cpus, e);
     answer_fini(&g.to);
     words_fini(&g.words);
     free(g.parts);
