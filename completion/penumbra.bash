@@ -87,7 +87,7 @@ _penumbra() {
     elif [ "$command" = query ]; then
         _penumbra_words "top tree services diff"
     elif [ "$command" = db ]; then
-        _penumbra_words "gc check export"
+        _penumbra_words "gc check export make"
     else
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")

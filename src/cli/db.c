@@ -1,4 +1,4 @@
-/* `penumbra db gc|check|export`: looks after a profile database. */
+/* `penumbra db gc|check|export|make`: looks after a profile database. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -45,12 +45,13 @@ static const struct option_row rows[] = {
 
 static const struct options options = {
     .command = "db",
-    .usage = "Usage: penumbra db [options] gc|check|export\n"
+    .usage = "Usage: penumbra db [options] gc|check|export|make\n"
              "Looks after the database of penumbra daemon, also while that runs.\n\n"
              "  gc       make hours of old intervals, and remove what is too old or too much\n"
              "  check    read everything, and say what is damaged (exit status 1)\n"
-             "  export   write a profile a day into the folder of -o\n\n"
-             "Of a fleet's store (--store URL), gc removes days, and make makes the tables.\n\n"
+             "  export   write a profile a day into the folder of -o\n"
+             "  make     of a fleet's store (--store URL): make its tables\n\n"
+             "Of a store there is gc, too: it removes days.\n\n"
              "Options:\n",
     .rows = rows,
     .count = sizeof rows / sizeof rows[0],
@@ -179,7 +180,7 @@ static bool run(const struct arguments *a, const char *what, int *status, struct
     char path[PATH_MAX];
     struct store *s = NULL;
     bool gc = !strcmp(what, "gc"), check = !strcmp(what, "check");
-    if (!source_check(&a->source, e))
+    if (!source_check_one(&a->source, e))
         return false;
     if (a->source.store)
         return gc                      ? fleet_collect(a, e)
@@ -188,7 +189,8 @@ static bool run(const struct arguments *a, const char *what, int *status, struct
                                                                "make; penumbra query --store URL "
                                                                "-o FILE exports a range");
     if (!gc && !check && strcmp(what, "export") != 0)
-        return err_set(e, ERR_USAGE, "\"%s\" is nothing to be done: gc, check or export", what);
+        return err_set(e, ERR_USAGE, "\"%s\" is nothing to be done: gc, check or export, and make of "
+                                     "a store (--store URL)", what);
     bool ok = database_path(a->source.database, false, path, e) &&
               store_open(&s, path, gc ? STORE_CHANGE : STORE_READ, e);
     if (!ok && check && e->code == ERR_FORMAT)
@@ -208,7 +210,7 @@ int command_db(int argc, char **argv)
     if (!options_take(&options, argc, argv, &a, &first, &status))
         return status;
     bool ok = first + 1 == argc ||
-              err_set(&e, ERR_USAGE, "what is to be done? penumbra db gc, check or export");
+              err_set(&e, ERR_USAGE, "what is to be done? penumbra db gc, check, export or make");
     ok = ok && run(&a, argv[first], &status, &e);
     if (ok)
         return status;

@@ -25,6 +25,13 @@ bool source_check(const struct source_options *o, struct err *e)
            err_set(e, ERR_USAGE, "--store-auth and --store-ca are of --store URL");
 }
 
+bool source_check_one(const struct source_options *o, struct err *e)
+{
+    return source_check(o, e) &&
+           (!o->store || !o->database ||
+            err_set(e, ERR_USAGE, "--db FILE and --store URL are different sources"));
+}
+
 bool source_name(const struct source_options *o, char name[PATH_MAX], struct err *e)
 {
     if (!o->store)
@@ -40,10 +47,8 @@ bool source_open(struct source **to, const struct source_options *o, struct err 
     struct source *s = *to = calloc(1, sizeof *s);
     if (!s)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    if (!source_check(o, e) || !source_name(o, path, e))
+    if (!source_check_one(o, e) || !source_name(o, path, e))
         return false;
-    if (o->store && o->database)
-        return err_set(e, ERR_USAGE, "--db FILE and --store URL are different sources");
     return o->store ? fleet_open(&s->fleet, &fleet, e) : store_open(&s->store, path, STORE_READ, e);
 }
 

@@ -40,6 +40,8 @@ struct source;
 struct fleet_options source_fleet(const struct source_options *options);
 /* Whether options are given that go together. */
 bool source_check(const struct source_options *options, struct err *e);
+/* The same, of who takes one of both, a database or a store. */
+bool source_check_one(const struct source_options *options, struct err *e);
 
 bool source_open(struct source **s, const struct source_options *options, struct err *e);
 void source_close(struct source *s);

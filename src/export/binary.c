@@ -32,12 +32,6 @@ static uint64_t *count_images(const struct profile *p)
     return counts;
 }
 
-static void put_build_id(struct buf *out, const struct profile_image *image)
-{
-    for (uint32_t i = 0; i < image->build_id_size && i < PROFILE_BUILD_ID_MAX; i++)
-        buf_printf(out, "%02x", image->build_id[i]);
-}
-
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -78,7 +72,7 @@ static bool refuse(const struct profile *p, const char *file, struct err *e)
         buf_printf(&text, "%s is another build of %s than the recorded one", file, image->path);
         if (image->build_id_size) {
             buf_puts(&text, ", whose build-id is ");
-            put_build_id(&text, image);
+            profile_build_id_put(image, &text);
         }
         buf_puts(&text, ": record this build, or name a file of that one by --image");
         break;

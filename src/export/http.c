@@ -64,6 +64,10 @@ static bool address(struct http *h, const char *path, struct err *e)
         code = CURLUE_UNSUPPORTED_SCHEME;
     if (!code && is_part(h, CURLUPART_PATH, "/", ""))
         code = h->curl.url_set(h->url, CURLUPART_PATH, path, 0);
+    /* What is before an @ may be a password. */
+    if (code && strchr(h->text, '@'))
+        return err_set(e, ERR_USAGE, "the address of a server is to be http://HOST:PORT or "
+                                     "https://HOST:PORT, without a user or a password");
     return !code || err_set(e, code == CURLUE_OUT_OF_MEMORY ? ERR_INTERNAL : ERR_USAGE,
                             "'%s' is no address of a server, http://HOST:PORT or "
                             "https://HOST:PORT: %s", h->text, h->curl.url_strerror(code));
@@ -168,10 +172,11 @@ static bool is_lasting(CURLcode code)
 static bool field_add(const struct http *h, struct curl_slist **all, const char *name,
                       const char *value)
 {
-    char field[512];
-    int n = snprintf(field, sizeof field, "%s:%s%s", name, *value ? " " : "", value);
-    struct curl_slist *longer =
-        n > 0 && (size_t)n < sizeof field ? h->curl.slist_append(*all, field) : NULL;
+    char *field;
+    if (asprintf(&field, "%s:%s%s", name, *value ? " " : "", value) < 0)
+        return false;
+    struct curl_slist *longer = h->curl.slist_append(*all, field);
+    free(field);
     *all = longer ? longer : *all;
     return longer;
 }

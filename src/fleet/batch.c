@@ -133,13 +133,6 @@ static void put_cut(struct buf *b, const char *text)
 
 /* ---- frames ---- */
 
-static void put_build_id(struct buf *b, const struct profile_image *image)
-{
-    for (uint32_t i = 0; i < image->build_id_size && i < PROFILE_BUILD_ID_MAX; i++)
-        buf_printf(b, "%02x", image->build_id[i]);
-    buf_put_u8(b, '\t');
-}
-
 /* The row of a frame after its number: kind, build_id, path, at, start, function. */
 static void frame_code(struct making *m, const struct profile_node *n)
 {
@@ -147,7 +140,8 @@ static void frame_code(struct making *m, const struct profile_node *n)
     const struct profile_named_place *place = profile_names_find(m->names, n->image, n->offset);
     const struct profile_name *name = place ? &m->names->names[place->name] : NULL;
     put_u64(&m->row, FRAME_CODE);
-    put_build_id(&m->row, image);
+    profile_build_id_put(image, &m->row);
+    buf_put_u8(&m->row, '\t');
     put_text(&m->row, image->path);
     put_u64(&m->row, n->offset);
     put_u64(&m->row, name ? name->start : 0);

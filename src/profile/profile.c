@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/saturate.h"
 #include "profile/parts.h"
 #include "profile/shadows.h"
@@ -25,6 +26,12 @@ struct profile *profile_new(void)
         }
     }
     return p;
+}
+
+void profile_build_id_put(const struct profile_image *image, struct buf *to)
+{
+    for (uint32_t i = 0; i < image->build_id_size && i < PROFILE_BUILD_ID_MAX; i++)
+        buf_printf(to, "%02x", image->build_id[i]);
 }
 
 static void free_process(struct profile_process *r)

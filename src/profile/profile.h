@@ -285,6 +285,10 @@ struct profile_left_out {
 };
 struct profile_left_out profile_left_out(const struct profile *p);
 
+/* In hexadecimal; nothing if it has none. */
+struct buf;
+void profile_build_id_put(const struct profile_image *image, struct buf *to);
+
 /* Names and sentences of reasons.h, by enumerator; "?" out of range. */
 const char *profile_drop_name(unsigned drop);
 const char *profile_drop_sentence(unsigned drop);
