@@ -6,8 +6,8 @@ usage: bench/fleet.py PENUMBRA URL HOURS [--stacks N] [--services N] [--frames N
 URL: a ClickHouse server and a database that is not there yet, http://127.0.0.1:8123/bench; it is removed at the end,
 unless --keep is given. The tables are those that the daemon makes; rows of them are made by the server. Each hour has
 N stacks (15,000) of 30 services, out of a pool four times as large; the n-th stack of a service's pool has weight
-1000/n + 1. One hour of each day has rows of intervals, too, for their size. Prints rows, bytes on disk by table and
-column, and the median of five runs of each query.
+1000/n + 1. There are no rows of intervals, so their size is not measured. Prints rows and bytes on disk by table,
+and the median and the longest of five runs of each query.
 """
 import argparse
 import http.client

@@ -353,9 +353,15 @@ static void clock_goes_back(void **state)
 
 /* ---- keeping ---- */
 
+static void count_one(void *count)
+{
+    ++*(unsigned *)count;
+}
+
 static void hours(void **state)
 {
     (void)state;
+    unsigned between = 0;
     const struct interval_program both[] = {web, base};
     const struct store_bounds none = {0};
     struct store_kept done;
@@ -363,8 +369,12 @@ static void hours(void **state)
     struct store *s = make_it();
     for (int64_t i = 0; i < 120; i++)
         put(s, both, i % 2 ? 2 : 1, MIDNIGHT + i * 60 * S);
+    store_between(s, count_one, &between);
     assert_true(store_keep(s, &none, MIDNIGHT + 5 * HOUR, &done, &e));
     assert_int_equal(done.merged, 120);
+    /* Whoever has more to do gets a turn after each of the two hours. */
+    assert_true(between >= 2);
+    store_between(s, NULL, NULL);
     struct store_range range;
     struct profile *p = get(s, &all, &range);
     assert_int_equal(range.slots, 2);

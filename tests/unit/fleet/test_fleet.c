@@ -414,7 +414,7 @@ static void unreadable(void **state)
     (void)state;
     struct err e = {0};
     struct queue_batch b;
-    remove_all();
+    folder_clear();
     struct queue *q = queue_of(1 << 30);
     put(q, 5);
     reads_fail = true;
@@ -520,7 +520,7 @@ static void away_is_said_once(void **state)
                                            .spool = folder, .say = say_count};
     if (!dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL))
         skip();
-    remove_all();
+    folder_clear();
     seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(seen, MAP_FAILED);
     struct queue *q = queue_of(1 << 30);
