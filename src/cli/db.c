@@ -189,8 +189,8 @@ static bool run(const struct arguments *a, const char *what, int *status, struct
                                                                "make; penumbra query --store URL "
                                                                "-o FILE exports a range");
     if (!gc && !check && strcmp(what, "export") != 0)
-        return err_set(e, ERR_USAGE, "\"%s\" is nothing to be done: gc, check or export, and make of "
-                                     "a store (--store URL)", what);
+        return err_set(e, ERR_USAGE, "\"%s\" is nothing to be done: gc, check or export, and make "
+                                     "of a store (--store URL)", what);
     bool ok = database_path(a->source.database, false, path, e) &&
               store_open(&s, path, gc ? STORE_CHANGE : STORE_READ, e);
     if (!ok && check && e->code == ERR_FORMAT)

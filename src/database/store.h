@@ -79,8 +79,8 @@ struct store_kept {
     int64_t bytes;         /* of the database then */
 };
 
-/* between: called by store_keep after each of its transactions, of which there is one a day and hour
- * that is over; NULL: nothing is. */
+/* between: called by store_keep after each of its transactions, of which there is one a day and
+ * hour that is over; NULL: nothing is. */
 void store_between(struct store *s, void (*between)(void *context), void *context);
 /* Makes hours of intervals that are older than two, then takes out what is too old or too much. */
 bool store_keep(struct store *s, const struct store_bounds *b, int64_t now_ns,

@@ -326,7 +326,8 @@ static void row_put(struct making *m, enum fleet_kind kind, const struct of_grou
         put_cut(b, g ? g->service : "");
         put_cut(b, g ? g->program : "");
         put_u64(b, item);
-        put_u64(b, of_hour ? 0 : m->number);
+        /* Merging keeps one number of processors: hosts that have other ones are rows apart. */
+        put_u64(b, !of_hour ? m->number : kind == FLEET_SLOT ? m->slot->cpus : 0);
         buf_printf(b, "%" PRId64 "\t%" PRId64 "\t", of_hour ? 0 : m->slot->begin_ns,
                    of_hour ? 0 : m->slot->end_ns);
         buf_put_decimal(b, m->slot->cpus);

@@ -92,6 +92,10 @@ bool fleet_open(struct fleet **to, const struct fleet_options *o, struct err *e)
     f->timeout_ms = o->timeout_ms;
     if (!credentials_find(f, o->auth_file, e))
         return false;
+    /* The server would take a password there; addresses are printed. */
+    if (strpbrk(o->url, "?#"))
+        return err_set(e, ERR_USAGE, "the address of a store has no parameters (?): a user and a "
+                                     "password are in the file of --store-auth");
     f->http = http_open(o->url, "/penumbra", o->ca_file, e);
     if (!f->http)
         return false;

@@ -64,9 +64,9 @@ static bool groups_read(struct getting *g)
 {
     struct buf text = {0};
     const bool narrowed = g->q->binary || g->q->function;
-    /* Squares of microseconds would not fit into the sum. */
-    buf_printf(&text, "SELECT service, program, sum(taken), sum(weight), sum(intDiv(squares, "
-                      "toUInt64(%" PRIu64 "))), sum(guessed)",
+    /* Squares of microseconds do not fit into a whole number. */
+    buf_printf(&text, "SELECT service, program, sum(taken), sum(weight), toUInt64(least("
+                      "sum(toFloat64(squares)) / %" PRIu64 ", 9.2e18)), sum(guessed)",
                multiply_saturated(g->unit_us, g->unit_us));
     where_put(&text, g->f, g->q, narrowed ? FLEET_STACK : FLEET_TOTAL);
     buf_puts(&text, " GROUP BY service, program ORDER BY service, program");

@@ -3,7 +3,8 @@
 #include <stddef.h>
 
 /* Rows of one batch are one block of one day, so one part: there as a whole, or not at all. Sums by
- * hour are rows of the same insert for that reason; a materialized view would be another part. */
+ * hour are rows of the same insert for that reason; a materialized view would be another part.
+ * Squares have no whole number: an hour's of a large fleet do not fit into 64 bits. */
 const char *const fleet_schema[] = {
     "CREATE DATABASE IF NOT EXISTS %s",
 
@@ -16,7 +17,7 @@ const char *const fleet_schema[] = {
 
     "CREATE TABLE IF NOT EXISTS %s.samples (day Date, kind UInt8, hour UInt32, host String, "
     "service String, program String, item UInt64, batch UInt64, begin_ns Int64, end_ns Int64, "
-    "cpus UInt32, slots UInt64, taken UInt64, weight UInt64, squares UInt64, guessed UInt64, "
+    "cpus UInt32, slots UInt64, taken UInt64, weight UInt64, squares Float64, guessed UInt64, "
     "covered UInt64, lost UInt64, missed UInt64, cost UInt64) "
     "ENGINE = SummingMergeTree((slots, taken, weight, squares, guessed, covered, lost, missed, "
     "cost)) PARTITION BY day ORDER BY (kind, hour, host, service, program, item, batch)",

@@ -1,6 +1,6 @@
-/* fleet_send SPOOL URL HOST BEGIN COUNT SECONDS: puts so many batches, of so many seconds each,
- * into a spool, from BEGIN on (seconds since 1970), and sends what the spool has. URL -: sends
- * nothing. COUNT 0: sends only. A failure is one line on standard error, and status 1.
+/* fleet_send SPOOL URL HOST BEGIN COUNT SECONDS CPUS: puts so many batches, of so many seconds
+ * each, into a spool, from BEGIN on (seconds since 1970), and sends what the spool has. URL -:
+ * sends nothing. COUNT 0: sends only. A failure is one line on standard error, and status 1.
  *
  * Each batch has web.service: work 7, db.service: main 5 and HOSTILE: work 1, of 50 ms. */
 #include <stdio.h>
@@ -14,10 +14,10 @@
 
 #define HOSTILE "</script>\t\n\\'\"'; DROP TABLE samples; --\x1b\xff"
 
-enum { PROGRAMS = 3, WORDS = 7, TIMEOUT_MS = 20000 };
+enum { PROGRAMS = 3, WORDS = 8, TIMEOUT_MS = 20000 };
 
 static bool put(struct queue *queue, const char *host, int64_t begin_s, int64_t length_s,
-                struct err *e)
+                uint32_t cpus, struct err *e)
 {
     static const struct interval_program programs[PROGRAMS] = {
         {"web.service", "httpd", "/usr/bin/httpd", 0x2030, 7},
@@ -26,7 +26,7 @@ static bool put(struct queue *queue, const char *host, int64_t begin_s, int64_t 
     struct profile *p = interval_make(programs, PROGRAMS);
     const struct store_slot slot = {.begin_ns = begin_s * 1000000000,
                                     .end_ns = (begin_s + length_s) * 1000000000,
-                                    .period_ns = 50000000, .cpus = 2, .lost = 1,
+                                    .period_ns = 50000000, .cpus = cpus, .lost = 1,
                                     .cost_ns = 1000000};
     struct buf bytes = {0};
     struct queue_lost lost;
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
     bool ok = argc == WORDS && queue_open(&queue, argv[1], UINT64_C(1) << 30, &e);
     int64_t begin = ok ? atoll(argv[4]) : 0, length = ok ? atoll(argv[6]) : 0;
     for (int64_t i = 0; ok && i < atoll(argv[5]); i++)
-        ok = put(queue, argv[3], begin + i * length, length, &e);
+        ok = put(queue, argv[3], begin + i * length, length, (uint32_t)atoll(argv[7]), &e);
     ok = ok && (!strcmp(argv[2], "-") || send(argv[1], argv[2], &e));
     queue_close(queue);
     if (!ok)

@@ -33,8 +33,8 @@ def begin_of(minutes):
     return END - minutes * 60
 
 
-def send(spool, url, host="alpha", begin=0, count=0, status=0, seconds=60, **more):
-    result = run([SEND, spool, url, host, str(begin), str(count), str(seconds)], **more)
+def send(spool, url, host="alpha", begin=0, count=0, status=0, seconds=60, cpus=2, **more):
+    result = run([SEND, spool, url, host, str(begin), str(count), str(seconds), str(cpus)], **more)
     expect(result.returncode == status, f"fleet_send {url}: {result.returncode} {result.stderr.decode(errors='replace')}")
     return result.stderr.decode(errors="replace")
 
@@ -157,9 +157,13 @@ def wide():
         found = json.loads(query(server, *range_of(40), "--json"))
         expect(found["effective_samples"] == A_BATCH, found["effective_samples"])
         for batch in (1, 2):
-            server.ask(f"INSERT INTO penumbra.samples SELECT toDate('1970-01-01') + {begin // 86400}, 1, {begin // 3600 * 3600}, "
-                       f"'alpha', 'web.service', 'httpd', 0, {batch}, {begin}000000000, {begin + 60}000000000, 1, 0, 0, 50000, "
-                       f"{1 << 63}, 0, 0, 0, 0, 0")
+            for kind, host in ((1, "alpha"), (5, "")):
+                server.ask(f"INSERT INTO penumbra.samples SELECT toDate('1970-01-01') + {begin // 86400}, {kind}, "
+                           f"{begin // 3600 * 3600}, '{host}', 'web.service', 'httpd', 0, {batch if host else 0}, "
+                           f"{begin}000000000, {begin + 60}000000000, 1, 0, 0, 50000, {1 << 63}, 0, 0, 0, 0, 0")
+        server.ask("OPTIMIZE TABLE penumbra.samples FINAL")
+        found = json.loads(query(server, *range_of(240), "--json"))
+        expect(found["effective_samples"] < 1, found["effective_samples"])
         found = json.loads(query(server, *range_of(40), "--json"))
         expect(found["effective_samples"] < 1, found["effective_samples"])
         # Two samples of no stack that is there, besides the others.
@@ -180,6 +184,18 @@ def few():
         expect(not os.listdir(folder), "nothing waits")
         expect_once(server, ("alpha",), 5)
         query(server, *range_of(5), "services", env=host)
+
+
+def sizes():
+    """Hosts of different sizes: the most processors that one has, of intervals and of hours, in which order they came."""
+    with Server() as server, tempfile.TemporaryDirectory() as folder:
+        server.start()
+        for host, cpus in (("alpha", 4), ("beta", 64), ("gamma", 8)):
+            send(os.path.join(folder, host), server.url, host, begin_of(100), 1, cpus=cpus)
+        server.ask("OPTIMIZE TABLE penumbra.samples FINAL")
+        for minutes in (110, 240):
+            report = json.loads(query(server, *range_of(minutes), "--json"))
+            expect(report["cpus"] == 64, f"{minutes}: {report['cpus']} processors")
 
 
 def away():
@@ -203,7 +219,7 @@ def killed():
         turns = 0
         while os.listdir(folder):
             server.start()
-            sender = subprocess.Popen([SEND, folder, server.url, "alpha", "0", "0", "1"], stderr=subprocess.DEVNULL)
+            sender = subprocess.Popen([SEND, folder, server.url, "alpha", "0", "0", "1", "1"], stderr=subprocess.DEVNULL)
             # By what was sent, not by a time: the machine may be slow.
             left, end = len(os.listdir(folder)), time.time() + PATIENCE
             goal = left - chance.randrange(1, 60)
@@ -278,7 +294,7 @@ def broken():
         send(folder, "-", "alpha", begin_of(12), 12)
         tries = 0
         while os.listdir(folder):
-            run([SEND, folder, proxy.url, "alpha", "0", "0", "1"])
+            run([SEND, folder, proxy.url, "alpha", "0", "0", "1", "1"])
             tries += 1
             expect(tries < 40, "it ends")
         expect(proxy.done == faults, f"{proxy.done}")
@@ -374,7 +390,8 @@ def refused():
             os.chmod(auth, 0o600)
             query(server, "--store-auth", auth, status=status)
         query(server, "--store-auth", auth + "x", status=127)
-        for url in ("nothing", "ftp://x/y", "http://user:hidden-word@127.0.0.1/x", "http://user:hidden-word@[/x", "http://127.0.0.1/a/b", "http://127.0.0.1/x;y",
+        for url in ("nothing", "ftp://x/y", "http://user:hidden-word@127.0.0.1/x", "http://user:hidden-word@[/x",
+                    "http://127.0.0.1/x?password=hidden-word", "http://127.0.0.1/a/b", "http://127.0.0.1/x;y",
                     "http://127.0.0.1/1x"):
             for command in ("query", "serve", "daemon"):
                 place = ("--db", os.path.join(folder, "d.db")) if command == "daemon" else ()
@@ -471,7 +488,7 @@ def sampled():
         time.sleep(0.7)
         server.start()
         daemon.end()
-        end = run([SEND, daemon.spool, server.url, "x", "0", "0", "1"])
+        end = run([SEND, daemon.spool, server.url, "x", "0", "0", "1", "1"])
         expect(end.returncode == 0, end.stderr)
         local = run([PENUMBRA, "query", "--db", daemon.db, "--json", "--program", "split-of-fleet"])
         fleet = query(server, "--json", "--program", "split-of-fleet")
@@ -509,7 +526,7 @@ def full():
             daemon.wait_for("has all again")
             daemon.end()
             expect(daemon.said.count("cannot write to the spool") == 1, daemon.said)
-            run([SEND, spool, server.url, "x", "0", "0", "1"])
+            run([SEND, spool, server.url, "x", "0", "0", "1", "1"])
             missed, covered = server.numbers("SELECT sum(missed), sum(covered) FROM penumbra.samples WHERE kind = 0")
             span = server.numbers("SELECT intDiv(max(end_ns) - min(begin_ns), 1000) FROM penumbra.samples WHERE kind = 0")[0]
             expect(missed > 0 and abs(missed + covered - span) < 0.1 * span, f"{missed} + {covered} of {span} us")
@@ -522,4 +539,4 @@ def full():
             libc.umount2(spool.encode(), DETACH)
 
 
-main({test.__name__: test for test in (answered, wide, few, away, killed, broken, hanging, lying, refused, sampled, full)})
+main({test.__name__: test for test in (answered, wide, few, sizes, away, killed, broken, hanging, lying, refused, sampled, full)})
