@@ -333,6 +333,31 @@ def values():
     expect(any(n.startswith("values of the kernel: ") for n in notes), notes)
 
 
+def kernel_addresses():
+    """Of two functions, far enough from each other; skips where they are hidden."""
+    with open("/proc/kallsyms", encoding="ascii") as f:
+        found = {line.split()[2]: line.split()[0] for line in f if line.split()[1] in "tT"}
+    first, second = found.get("vfs_read", "0"), found.get("schedule", "0")
+    if not int(first, 16) or not int(second, 16):
+        skip("/proc/kallsyms has no addresses for us")
+    return first, second
+
+
+def values_high():
+    """Registers of a program that name the kernel's memory, its stack pointer too, are not followed."""
+    machine = Machine(["--external", "--tool", "values", "-F", "2999", "--length", "128"],
+                      [target("machine-high"), "2", *kernel_addresses()])
+    expect(int(machine.stdout) > 1000, f"faults: {machine.stdout}")
+    seen = {(h["asm"], h["kind"]): h for h in machine.report["instructions"] if h["function"] == "high_spin"}
+    own = seen.get(("mov r9, [rdx]", "loaded"), {"observed": 0, "values": []})
+    expect(own["observed"] > 50 and [int(v["value"], 16) for v in own["values"]] == [0x5eed],
+           f"its own memory: {own} {machine.report['notes']}")
+    for asm in ("mov rax, [rsp]", "mov r10, [rsi]"):
+        expect(seen.get((asm, "address"), {"observed": 0})["observed"] > 50, f"{asm}: {machine.report['notes']}")
+        for kind in ("loaded", "result"):
+            expect((asm, kind) not in seen, f"the kernel's memory: {seen.get((asm, kind))}")
+
+
 def values_redacted():
     """Nothing of what was seen is in the profile."""
     machine = values_of(["--redact"])
@@ -344,4 +369,4 @@ def values_redacted():
 
 
 main({test.__name__: test for test in (split, foreign, set_user, unshared, walked, not_walked, swarm, whole, process, group, lost, killed, refused,
-                                       outside, values, values_redacted)})
+                                       outside, values, values_redacted, values_high)})

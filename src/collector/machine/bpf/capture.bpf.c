@@ -132,8 +132,12 @@ static __always_inline bool is_kernel(uint64_t address)
     return address >> 63;
 }
 
+/* A process may have any number in its registers: only the kernel's own name its memory. */
 static __always_inline bool is_memory(const struct reading *r, uint64_t address)
 {
+    bool kernel = r->scratch->record.flags & CAPTURE_IN_KERNEL;
+    if (is_kernel(address) && !kernel)
+        return false;
     if (address - r->scratch->record.reg[4] < CAPTURE_NEAR)
         return true;
     if (!is_kernel(address))
@@ -285,9 +289,11 @@ static __always_inline void code_read(struct capture_record *r)
 static __always_inline void stack_read(struct capture_record *r)
 {
     const void *at = (const void *)r->reg[4];
-    bool kernel = is_kernel(r->reg[4]);
+    bool high = is_kernel(r->reg[4]), kernel = r->flags & CAPTURE_IN_KERNEL;
+    if (high && !kernel)
+        return;
     r->stack = CAPTURE_STACK;
-    if (kernel ? bpf_probe_read_kernel(r->top, CAPTURE_STACK, at)
+    if (high ? bpf_probe_read_kernel(r->top, CAPTURE_STACK, at)
                : bpf_probe_read_user(r->top, CAPTURE_STACK, at))
         r->stack = 0;
 }
