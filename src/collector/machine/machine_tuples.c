@@ -7,10 +7,7 @@
 #include "sigsafe/sys.h"
 #include "tools/values_plan.h"
 
-enum {
-    PLANS_MOST = 1 << 18,
-    FLAGS_SHOWN = 0xcd5, /* CF PF AF ZF SF DF OF */
-};
+enum { FLAGS_SHOWN = 0xcd5 /* CF PF AF ZF SF DF OF */ };
 
 void machine_tuples_free(struct machine_tuples *t)
 {
@@ -21,26 +18,33 @@ void machine_tuples_free(struct machine_tuples *t)
 
 /* ---- plans ---- */
 
+static uint32_t slot_of(const struct machine_tuples *t, uint64_t address)
+{
+    return (uint32_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (t->slots - 1);
+}
+
+/* The first free slot from an address's on. */
+static uint32_t slot_free(const struct machine_tuples *t, uint64_t address)
+{
+    uint32_t at = slot_of(t, address);
+    while (t->plans[at])
+        at = (at + 1) & (t->slots - 1);
+    return at;
+}
+
 static bool table_grow(struct machine_tuples *t)
 {
     enum { LEAST = 4096 };
-    uint32_t slots = t->slots ? 2 * t->slots : LEAST;
-    struct machine_plan **plans = calloc(slots, sizeof(struct machine_plan *));
-    if (!plans)
+    struct machine_tuples more = {.slots = t->slots ? 2 * t->slots : LEAST};
+    more.plans = calloc(more.slots, sizeof(struct machine_plan *));
+    if (!more.plans)
         return false;
-    for (uint32_t i = 0; i < t->slots; i++) {
-        struct machine_plan *p = t->plans[i];
-        if (!p)
-            continue;
-        uint32_t at =
-            (uint32_t)(p->full.address * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (slots - 1);
-        while (plans[at])
-            at = (at + 1) & (slots - 1);
-        plans[at] = p;
-    }
+    for (uint32_t i = 0; i < t->slots; i++)
+        if (t->plans[i])
+            more.plans[slot_free(&more, t->plans[i]->full.address)] = t->plans[i];
     free(t->plans);
-    t->plans = plans;
-    t->slots = slots;
+    t->plans = more.plans;
+    t->slots = more.slots;
     return true;
 }
 
@@ -60,32 +64,48 @@ static void plan_fill(struct machine_tuples *t, struct machine_plan *p, uint64_t
             p->memory[kept++] = all[i];
 }
 
-struct machine_plan *machine_plan_of(struct machine_tuples *t, uint64_t key, uint64_t address,
-                                     const uint8_t *code, unsigned available,
-                                     enum interpret_end *end)
+static struct machine_plan *plan_find(const struct machine_tuples *t, uint64_t key,
+                                      uint64_t address, const uint8_t *code, unsigned available)
 {
-    struct x86_insn insn;
-    *end = INTERPRET_CODE;
-    if (t->count >= t->slots / 2 && (t->count >= PLANS_MOST || !table_grow(t)))
-        return NULL;
-    uint32_t at = (uint32_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (t->slots - 1);
-    for (; t->plans[at]; at = (at + 1) & (t->slots - 1)) {
+    uint32_t at = t->slots ? slot_of(t, address) : 0;
+    for (; t->slots && t->plans[at]; at = (at + 1) & (t->slots - 1)) {
         struct machine_plan *p = t->plans[at];
         if (p->full.address == address && p->full.key == key && p->full.length <= available &&
             !memcmp(p->full.bytes, code, p->full.length))
             return p;
     }
+    return NULL;
+}
+
+/* An empty one at an address; the spare one, if there is no room. */
+static struct machine_plan *plan_add(struct machine_tuples *t, uint64_t address)
+{
+    bool room = t->count < t->slots / 2 || (t->count < MACHINE_PLANS_MOST && table_grow(t));
+    struct machine_plan *p = room ? calloc(1, sizeof *p) : NULL;
+    if (!p) {
+        t->spare = (struct machine_plan){0};
+        return &t->spare;
+    }
+    t->plans[slot_free(t, address)] = p;
+    t->count++;
+    return p;
+}
+
+struct machine_plan *machine_plan_of(struct machine_tuples *t, uint64_t key, uint64_t address,
+                                     const uint8_t *code, unsigned available,
+                                     enum interpret_end *end)
+{
+    struct x86_insn insn;
+    struct machine_plan *p = plan_find(t, key, address, code, available);
+    if (p)
+        return p;
     if (!x86_decode_as(code, available, &insn)) {
         *end = insn.kind == X86_TRUNCATED ? INTERPRET_CODE : INTERPRET_INVALID;
         return NULL;
     }
-    struct machine_plan *p = calloc(1, sizeof *p);
-    if (!p)
-        return NULL;
+    p = plan_add(t, address);
     p->insn = insn;
     plan_fill(t, p, key, address, code);
-    t->plans[at] = p;
-    t->count++;
     return p;
 }
 
@@ -109,19 +129,40 @@ static bool record_make(struct machine_tuples *t, const struct machine_plan *p, 
     return true;
 }
 
-static bool record_of(struct machine_tuples *t, struct machine_plan *p, uint16_t known,
+/* Which record has most of what is known, of those with nothing else; p->variants: none. */
+static unsigned variant_find(const struct machine_plan *p, uint16_t known)
+{
+    unsigned best = p->variants;
+    for (unsigned i = 0; i < p->variants; i++) {
+        uint16_t has = p->variant[i].known;
+        bool fits = !(has & ~known);
+        if (fits && (best == p->variants ||
+                     __builtin_popcount(has) > __builtin_popcount(p->variant[best].known)))
+            best = i;
+    }
+    return best;
+}
+
+/* Records stay: after so many of one instruction, no more are made, and what is known may be cut
+ * to what a record has. False: it is dropped, and counted. */
+static bool record_of(struct machine_tuples *t, struct machine_plan *p, uint16_t *known,
                       uint32_t *id)
 {
-    for (unsigned i = 0; i < p->variants && i < MACHINE_VARIANTS; i++)
-        if (p->variant[i].known == known) {
-            *id = p->variant[i].id;
-            return true;
-        }
-    if (!record_make(t, p, known, id))
+    unsigned at = variant_find(p, *known);
+    bool exact = at < p->variants && p->variant[at].known == *known;
+    if (!exact && p != &t->spare && p->variants < MACHINE_VARIANTS) {
+        if (!record_make(t, p, *known, id))
+            return false;
+        at = p->variants++;
+        p->variant[at].id = *id;
+        p->variant[at].known = *known;
+    } else if (at == p->variants) {
+        t->tuples->dropped[TUPLE_DROP_RECORDS]++;
         return false;
-    unsigned at = p->variants++ % MACHINE_VARIANTS;
-    p->variant[at].id = *id;
-    p->variant[at].known = known;
+    }
+    t->cut += (uint64_t)__builtin_popcount(*known & ~p->variant[at].known);
+    *known = p->variant[at].known;
+    *id = p->variant[at].id;
     return true;
 }
 
@@ -305,7 +346,7 @@ void machine_tuple_end(struct machine_tuples *t, const struct interpret_state *s
     if (over)
         after(t, s);
     t->called = over && p->full.flags & TUPLE_INSN_CALL;
-    if (!record_of(t, p, t->known, &head->id)) {
+    if (!record_of(t, p, &t->known, &head->id)) {
         ring->cursor.at = ring->cursor.open;
         return;
     }
@@ -315,7 +356,6 @@ void machine_tuple_end(struct machine_tuples *t, const struct interpret_state *s
         *tuples_word_as(t->spool, ring, ring->cursor.at) = t->value[i];
         ring->cursor.at += 8;
         head->count++;
-        t->observed++;
     }
     sequence->count++;
 }

@@ -12,7 +12,7 @@
 #include "interpret/interpret.h"
 #include "sigsafe/tuples.h"
 
-enum { MACHINE_VARIANTS = 8 };
+enum { MACHINE_VARIANTS = 8, MACHINE_PLANS_MOST = 1 << 18 };
 
 /* An instruction that was met. */
 struct machine_plan {
@@ -21,7 +21,7 @@ struct machine_plan {
     struct x86_memory memory[X86_MEMORY_MAX]; /* as full.memory */
     struct {
         uint32_t id;
-        uint16_t known; /* values, by bit; 0: there is no such record yet, but for the first */
+        uint16_t known; /* values, by bit */
     } variant[MACHINE_VARIANTS];
     unsigned variants;
 };
@@ -33,18 +33,20 @@ struct machine_tuples {
     struct tuple_ring *ring;     /* NULL: there is none yet */
     struct machine_plan **plans; /* by hash */
     uint32_t slots, count;
+    struct machine_plan spare; /* of an instruction that has no room among them: not observed */
     /* The tuple that waits for its instruction's end. */
     struct machine_plan *plan;
     uint64_t value[TUPLE_VALUES_MAX];
     uint64_t address[TUPLE_MEMORIES];
     uint16_t known, addressed;
     bool called;       /* the instruction before was a call */
-    uint64_t observed; /* values */
+    uint64_t cut;      /* values that no record had a place for */
 };
 
 void machine_tuples_free(struct machine_tuples *t);
-/* The plan of an instruction of which so many bytes are there; NULL: it is none, is cut off (*end),
- * or there is no room. */
+/* The plan of an instruction of which so many bytes are there, until the next call; NULL: it is
+ * none, or is cut off (*end). Once there are MACHINE_PLANS_MOST, others can be interpreted, and
+ * their tuples are dropped, and counted (TUPLE_DROP_RECORDS). */
 struct machine_plan *machine_plan_of(struct machine_tuples *t, uint64_t key, uint64_t address,
                                      const uint8_t *code, unsigned available,
                                      enum interpret_end *end);

@@ -25,7 +25,7 @@ struct machine_values {
         uint64_t moments, instructions, forgot;
         uint64_t ends[INTERPRET_END_COUNT];
     } kernel, user;
-    uint64_t ns, mode, none, denied, asked, asked_ns;
+    uint64_t ns, mode, none /* of threads without a number */, denied, asked, asked_ns;
 };
 
 bool machine_values_open(struct machine_values **to, struct machine_processes *processes,
@@ -339,6 +339,14 @@ void machine_values_notes(const struct machine_values *v, struct buf *notes)
                    "memory of processes that may have a device mapped was not captured (%" PRIu64
                    " times of %" PRIu64 " looked)\n",
                    v->denied, v->asked);
+    if (v->none)
+        buf_printf(notes, "values: %" PRIu64 " moments of threads at their very end left out\n",
+                   v->none);
+    if (v->tuples.cut)
+        buf_printf(notes,
+                   "%" PRIu64 " values left out: their instructions had been met with %d other "
+                   "sets of known values\n",
+                   v->tuples.cut, MACHINE_VARIANTS);
     if (all)
         buf_printf(notes, "the kernel took %.2f us for each moment\n",
                    (double)v->ns / 1e3 / (double)all);
