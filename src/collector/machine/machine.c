@@ -21,6 +21,8 @@ enum { ROUND_MS = 100, LASTING_ROUND_MS = 500, LASTING_RING = 2 << 20, RING = 16
 #define LASTING_TABLES (UINT64_C(40) << 20)
 /* Between looks at waiting threads; and in so many times the time that one takes there is one. */
 enum { LOOK_LEAST_MS = 10, LOOK_MOST_MS = 500, LOOK_SHARE = 200 };
+/* Between looks that tell once more of all who wait. */
+#define RETELL_NS UINT64_C(1000000000)
 
 /* ---- what is asked for ---- */
 
@@ -89,8 +91,7 @@ bool machine_open(struct machine **to, const struct machine_options *o, uint64_t
     m->cgroup = -1;
     m->lasting = o->lasting;
     m->waits = o->waits;
-    if (m->waits)
-        machine_kernel_ranges(&m->ranges);
+    m->ranges_known = m->waits && machine_kernel_ranges(&m->ranges);
     m->images.tables_most = o->lasting ? LASTING_TABLES : MACHINE_TABLES_MOST;
     m->processes.services = o->lasting ? &m->services : NULL;
     pthread_mutex_init(&m->walking, NULL);
@@ -132,19 +133,25 @@ static void reader_hurry(void)
         setpriority(PRIO_PROCESS, 0, NICE); /* of the calling thread */
 }
 
-/* What has been lost by what the rings tell: the next look comes after that in the queue. */
-static void losses_see(struct machine *m)
+/* What has been lost by what the rings tell: the next look comes after that in the queue. All who
+ * wait are told of then, which may be what fills the rings. */
+static void losses_see(struct machine *m, uint64_t now)
 {
-    if (m->losses != m->rings.losses)
-        machine_bpf_look_again(m->bpf);
+    if (m->losses == m->rings.losses || now < m->retell_ns)
+        return;
+    machine_bpf_look_again(m->bpf);
     m->losses = m->rings.losses;
+    m->retell_ns = now + RETELL_NS;
 }
 
-/* Looks at who waits, if it is time to. How many ms there are until the next time. */
+/* Looks at who waits, if it is time to, and there is room for it. How many ms there are until the
+ * next time. */
 static int look(struct machine *m)
 {
-    losses_see(m);
     uint64_t now = monotonic_ns(), begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (now >= m->look_ns && machine_rings_are_full(&m->rings))
+        return LOOK_LEAST_MS;
+    losses_see(m, now);
     if (now >= m->look_ns) {
         machine_bpf_look(m->bpf, &m->rings, m->period_ns);
         uint64_t ms = (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun) * LOOK_SHARE / 1000000;
@@ -405,6 +412,9 @@ static void put_notes(const struct machine *m, struct buf *notes)
     put_walked(m, notes);
     if (m->waits)
         machine_waits_notes(m->sampler, notes);
+    if (m->waits && !m->ranges_known)
+        buf_puts(notes, "/proc/kallsyms does not say where the scheduler is: waits end in its own "
+                        "frames, and what interrupts wake is charged to who was interrupted\n");
     put_some(notes, m->rings.broken, "record", "records", "of the kernel's made no sense");
     machine_values_notes(m->values, notes);
     buf_printf(notes,
@@ -434,11 +444,11 @@ void machine_stop(struct machine *m, struct buf *notes)
     machine_values_run(m->values, false);
     machine_rings_stop(&m->rings);
     threads_end(m);
-    if (m->waits)
-        machine_waits_finish(m->sampler, now);
     uint64_t lost = machine_rings_lost(&m->rings);
     if (lost > m->lost)
         note_lost(m, lost - m->lost);
+    if (m->waits) /* knows by then whether ends of waits may have been lost */
+        machine_waits_finish(m->sampler, now);
     put_notes(m, notes);
     put_covered(m, busy - m->begun_ns, notes);
 }

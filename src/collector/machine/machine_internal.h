@@ -22,6 +22,7 @@ struct machine {
     struct machine_processes processes;
     struct machine_services services;
     struct machine_ranges ranges; /* with waits */
+    bool ranges_known;
     struct machine_sampler *sampler;
     bool values_wanted;
     struct machine_values *values; /* NULL: none */
@@ -37,8 +38,9 @@ struct machine {
     bool stop;          /* atomic, the reader's: once more, and to the end */
     bool complete;      /* atomic, the walker's: nothing more will come */
     sem_t more;         /* the queue has been filled */
-    /* The reader's: when the next look is due, and how often records had been lost at the last. */
-    uint64_t look_ns, losses;
+    /* The reader's: when the next look is due, when the next may tell of all who wait, and how
+     * often records had been lost when one last did. */
+    uint64_t look_ns, retell_ns, losses;
     uint64_t lost, throttled;
     uint64_t cpu_ns;    /* of both threads */
     uint64_t start_ns;  /* CLOCK_MONOTONIC */

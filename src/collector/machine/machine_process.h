@@ -38,7 +38,6 @@ struct machine_wait {
     uint64_t rest_ns; /* that were too few to be charged */
     bool rests;      /* rest_ns has been drawn */
     spool_ref node;  /* where it waits */
-    uint32_t odds;   /* it stands for so many */
     uint32_t truncation; /* enum truncation */
     bool guessed;
     uint64_t *path;  /* the keys down to the node */

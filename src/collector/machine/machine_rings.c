@@ -321,6 +321,14 @@ static void queue_put(struct machine_rings *r, size_t size)
     r->queued_bytes += size;
 }
 
+bool machine_rings_are_full(struct machine_rings *r)
+{
+    pthread_mutex_lock(&r->lock);
+    bool full = r->queued_bytes >= MACHINE_QUEUE_MOST;
+    pthread_mutex_unlock(&r->lock);
+    return full;
+}
+
 void machine_rings_add(struct machine_rings *r, const void *bytes, size_t size)
 {
     pthread_mutex_lock(&r->lock);

@@ -80,6 +80,8 @@ bool machine_rings_wait(const struct machine_rings *r, int most_ms);
 /* Moves what there is into the queue. `last`: the events have been stopped, and all is complete.
  * False: there is nothing to take. */
 bool machine_rings_read(struct machine_rings *r, bool last);
+/* So much waits to be taken that rings are not read. */
+bool machine_rings_are_full(struct machine_rings *r);
 /* Puts a record of our own making (machine_record.h) among them. */
 void machine_rings_add(struct machine_rings *r, const void *bytes, size_t size);
 /* The oldest that is complete: its bytes are the caller's to free. False: there is none; all of an

@@ -55,6 +55,17 @@ static void charge(struct machine_sampler *s, const struct machine_place *place,
                          periods > 1 ? periods * s->period_ns : 0);
 }
 
+/* When the thread can have begun to wait, and what it has of a period: before it is charged. */
+static void wait_settle(const struct machine_sampler *s, const struct machine_place *place)
+{
+    struct machine_wait *wait = &place->thread->wait;
+    if (wait->rests)
+        return;
+    wait->rests = true;
+    wait->since_ns = place->record->start_ns;
+    wait->rest_ns = wait->waker_rest_ns = rest_draw(monotonic_ns(), s->period_ns);
+}
+
 /* The thread and its record, without a stack. False: there are none. */
 static bool place_find(struct machine_sampler *s, int32_t pid, int32_t tid,
                        struct machine_place *place)
@@ -66,12 +77,8 @@ static bool place_find(struct machine_sampler *s, int32_t pid, int32_t tid,
     place->thread = machine_thread_at(p, tid);
     if (place->thread)
         place->record = machine_thread_record(s->processes, p, place->thread);
-    if (place->record && !place->thread->wait.rests) {
-        place->thread->wait.rests = true;
-        place->thread->wait.since_ns = place->record->start_ns;
-        place->thread->wait.rest_ns = rest_draw(monotonic_ns(), s->period_ns);
-        place->thread->wait.waker_rest_ns = place->thread->wait.rest_ns;
-    }
+    if (place->record)
+        wait_settle(s, place);
     return place->record;
 }
 
@@ -217,6 +224,7 @@ void machine_waits_begin(struct machine_sampler *s, const struct machine_record 
     struct machine_place place;
     if (!machine_sampler_place(s, r, &place))
         return;
+    wait_settle(s, &place);
     struct machine_wait *wait = &place.thread->wait;
     /* It went on before it had been looked at, and what was seen may be another stack. */
     if (r->begun <= wait->ended)
@@ -224,7 +232,6 @@ void machine_waits_begin(struct machine_sampler *s, const struct machine_record 
     wait->begun = r->begun;
     wait->told_ns = r->time;
     wait->node = place.node;
-    wait->odds = r->odds;
     wait->truncation = place.walk.truncation;
     wait->guessed = place.walk.guessed;
     wait->waker = NULL;
@@ -281,7 +288,8 @@ static void finish(struct machine_sampler *s, struct machine_process *p, struct 
     if (!s->waits.lossy || t->wait.told_ns >= now) {
         lasts(s, p, t, now);
         s->waits.unended++;
-        s->waits.unended_ns += t->wait.charged_ns;
+        if (t->wait.charged_of == t->wait.begun)
+            s->waits.unended_ns += t->wait.charged_ns;
     }
     t->wait.begun = 0;
 }
