@@ -2,6 +2,7 @@
 
 The programs say how long they were in each function. Each wait that is as long as a period is taken, so what is found
 differs from that by samples of CPU time, and by waits that are drawn."""
+import json
 import os
 import re
 import signal
@@ -168,6 +169,12 @@ def whole():
     check_near(machine, "locks", said(machine)["locks"])
     result = run([PENUMBRA, "report", "--json", "--quick", "--by-thread", machine.file])
     expect(result.returncode == 0, result.stderr.decode())
+    report = json.loads(result.stdout)
+    threads = {(t["pid"], t["tid"], t["name"]): t["samples"] * report["period"] for t in report["threads"]}
+    # Few threads run much, all others wait all the time.
+    expect(sum(ns > 0.5 * report["duration_ns"] for ns in threads.values()) > 10, f"{threads}")
+    longer = {t: ns for t, ns in threads.items() if ns > 1.05 * report["duration_ns"]}
+    expect(not longer, f"longer than the {report['duration_ns']} ns of the recording: {longer}")
     expect(machine.total("worker_thread") > 0, "no kernel thread waits for work")
 
 
@@ -183,10 +190,14 @@ def group():
             continue
         try:
             script = f'echo $$ > {path}/cgroup.procs && exec "$0" 100'
-            machine = Machine(["--cgroup", path, *WALL], ["sh", "-c", script, target("machine-waits")])
+            with subprocess.Popen(["sleep", "1000"]) as outside:
+                try:
+                    machine = Machine(["--cgroup", path, *WALL], ["sh", "-c", script, target("machine-waits")])
+                finally:
+                    outside.kill()
             check_splits(machine)
-            waiting = {p["name"] for p in machine.report["processes"] if p.get("samples", 1)}
-            expect("machine-waits" in waiting, f"{waiting}")
+            waiting = {p["name"] for p in machine.report["processes"]}
+            expect("machine-waits" in waiting and "sleep" not in waiting, f"{waiting}")
             some = True
         finally:
             os.rmdir(path)
