@@ -1,9 +1,11 @@
 #include "collector/machine/machine_values.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "collector/machine/machine_text.h"
 #include "collector/machine/machine_tuples.h"
@@ -65,29 +67,51 @@ void machine_values_free(struct machine_values *v)
 
 /* ---- whether a process's memory may be read ---- */
 
-/* What is not a file on a disk, nor memory by its name, may be a device. */
-static bool is_device(const char *path)
+/* By its name: what may be a device's, wherever its file is. */
+static bool is_device_name(const char *path)
 {
     static const char *const memory[] = {"/dev/zero", "/dev/shm/", "/dev/hugepages/"};
-    if (strncmp(path, "/dev/", 5) != 0 && strncmp(path, "/sys/", 5) != 0 &&
-        strncmp(path, "/proc/", 6) != 0 && strncmp(path, "anon_inode:", 11) != 0)
-        return false;
     for (unsigned i = 0; i < sizeof memory / sizeof *memory; i++)
         if (!strncmp(path, memory[i], strlen(memory[i])))
             return false;
-    return true;
+    return strstr(path, "/dev/");
+}
+
+/* These have devices' memory in what stat calls regular files. */
+static bool is_kernel_name(const char *path)
+{
+    return !strncmp(path, "/sys/", 5) || !strncmp(path, "/proc/", 6) ||
+           !strncmp(path, "/dmabuf:", 8);
+}
+
+/* By the file that is mapped there; /dev/zero is memory. */
+static bool is_device(int32_t pid, uint64_t lo, uint64_t hi, const char *path)
+{
+    enum { ZERO_MAJOR = 1, ZERO_MINOR = 5 };
+    char link[96];
+    struct statx x;
+    snprintf(link, sizeof link, "/proc/%" PRId32 "/map_files/%" PRIx64 "-%" PRIx64, pid, lo, hi);
+    if (is_kernel_name(path))
+        return true;
+    if (statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_TYPE, &x))
+        return is_device_name(path);
+    bool zero = x.stx_rdev_major == ZERO_MAJOR && x.stx_rdev_minor == ZERO_MINOR;
+    return (S_ISCHR(x.stx_mode) && !zero) || S_ISBLK(x.stx_mode);
 }
 
 static bool has_device(int32_t pid)
 {
     char path[64], line[4352];
+    uint64_t lo, hi;
     snprintf(path, sizeof path, "/proc/%" PRId32 "/maps", pid);
     FILE *f = fopen(path, "re");
     bool found = !f;
     while (f && !found && fgets(line, sizeof line, f)) {
         const char *name = strpbrk(line, "/[");
-        const char *inode = strstr(line, "anon_inode:");
-        found = (name && is_device(name)) || inode;
+        found = strstr(line, "anon_inode:") ||
+                (name && *name == '/' &&
+                 (sscanf(line, "%" SCNx64 "-%" SCNx64, &lo, &hi) != 2 ||
+                  is_device(pid, lo, hi, name)));
     }
     if (f)
         fclose(f);

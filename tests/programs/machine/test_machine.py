@@ -360,6 +360,33 @@ def values_high():
             expect((asm, kind) not in seen, f"the kernel's memory: {seen.get((asm, kind))}")
 
 
+MAPS = """import mmap, os, sys
+kept = mmap.mmap(os.open(sys.argv[1], os.O_RDONLY), 4096, prot=mmap.PROT_READ)
+print("mapped", flush=True)
+while True: pass"""
+
+
+def values_device():
+    """A process that has a device mapped, wherever the node is, has no memory captured; /dev/zero is none."""
+    if os.geteuid():
+        skip("only root can make nodes")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, kind, number, denied in (("disk", 0o60600, os.makedev(7, 0), True), ("zero", 0o20600, os.makedev(1, 5), False)):
+            node = os.path.join(folder, name)
+            os.mknod(node, kind, number)
+            with subprocess.Popen([sys.executable, "-c", MAPS, node], stdout=subprocess.PIPE) as running:
+                try:
+                    if running.stdout.readline() != b"mapped\n":
+                        skip(f"{name} can not be mapped here")
+                    options = ["--external", "-p", str(running.pid), "--tool", "values", "--duration", "1"]
+                    machine = Machine(options)
+                finally:
+                    running.kill()
+            notes = "\n".join(machine.report["notes"])
+            expect("values of programs: " in notes, notes)
+            expect(("may have a device mapped was not captured" in notes) == denied, f"{name}: {notes}")
+
+
 def values_redacted():
     """Nothing of what was seen is in the profile."""
     machine = values_of(["--redact"])
@@ -371,4 +398,4 @@ def values_redacted():
 
 
 main({test.__name__: test for test in (split, foreign, set_user, unshared, walked, not_walked, swarm, whole, process, group, lost, killed, refused,
-                                       outside, values, values_redacted, values_high)})
+                                       outside, values, values_redacted, values_high, values_device)})

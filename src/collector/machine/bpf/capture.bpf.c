@@ -24,7 +24,7 @@ enum { KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */, USER_64 = 0x33 /* __USER_CS 
 /* ---- what is needed of the kernel's structures; found where this kernel has them ---- */
 
 struct mm_struct {
-    unsigned long total_vm, data_vm, exec_vm, stack_vm;
+    unsigned long total_vm;
 } __attribute__((preserve_access_index));
 
 struct thread_struct {
@@ -205,12 +205,7 @@ static long word_read(uint32_t i, void *context)
     if (i >= CAPTURE_STEPS || !term(r, s->base, &base) || !term(r, s->index, &index))
         goto next;
     uint64_t address = base + index * s->scale + (uint64_t)s->plus;
-    if (!is_memory(r, address)) {
-        if (is_kernel(address) && address >> 47 == 0x1ffff)
-            record->flags |= CAPTURE_DEVICE;
-        goto next;
-    }
-    if (fetch(&bits, bytes, address))
+    if (!is_memory(r, address) || fetch(&bits, bytes, address))
         goto next;
     to->address = address;
     to->bits = bits;
@@ -225,7 +220,7 @@ next:
 static __always_inline void words_read(struct reading *r)
 {
     uint64_t pc = r->scratch->record.ip;
-    uint32_t slot = (uint32_t)(pc * UINT64_C(0x9e3779b97f4a7c15) >> 52) & (CAPTURE_RECIPES - 1);
+    uint32_t slot = capture_recipe_slot(pc) & (CAPTURE_RECIPES - 1);
     r->recipe = bpf_map_lookup_elem(&recipes, &slot);
     if (!r->recipe || r->recipe->pc != pc || r->recipe->sequence & 1)
         return;
@@ -308,7 +303,7 @@ static __always_inline bool is_allowed(struct task_struct *task, struct capture_
         return false;
     r->program = task->group_leader->start_boottime * UINT64_C(0x9e3779b97f4a7c15) ^
                  task->self_exec_id;
-    r->mapped = mm->total_vm - mm->data_vm - mm->exec_vm - mm->stack_vm;
+    r->mapped = mm->total_vm;
     const struct capture_process *p = bpf_map_lookup_elem(&processes, &slot);
     if (!p || p->pid != pid || p->program != r->program || p->mapped != r->mapped) {
         r->flags |= CAPTURE_ASKS;

@@ -241,9 +241,8 @@ void capture_close(struct capture *c)
 
 struct capture_recipe *capture_recipe_at(struct capture *c, uint64_t pc)
 {
-    return &c->recipes[pc * UINT64_C(0x9e3779b97f4a7c15) >> 52];
+    return &c->recipes[capture_recipe_slot(pc)];
 }
-_Static_assert(CAPTURE_RECIPES == 1 << (64 - 52), "as many as there are values of the hash");
 
 void capture_allow(struct capture *c, const struct capture_process *p)
 {

@@ -16,9 +16,10 @@ enum {
     CAPTURE_CODE = 64,        /* bytes at the interrupted instruction */
     CAPTURE_STACK = 256,      /* bytes above the stack pointer */
     CAPTURE_STEPS = 32,
-    CAPTURE_RECIPES = 4096,   /* an address is at its hash modulo this */
+    CAPTURE_RECIPE_BITS = 12,
+    CAPTURE_RECIPES = 1 << CAPTURE_RECIPE_BITS, /* an address is at its hash */
     CAPTURE_PROCESSES = 4096, /* a process is at its pid modulo this */
-    CAPTURE_RANGES = 4,
+    CAPTURE_RANGES = 3, /* direct mapping, struct pages, the kernel's image */
     CAPTURE_NEAR = 4096 - 8,  /* above the stack pointer: there is a guard behind each stack */
     CAPTURE_TEXT = 256,       /* bytes of the kernel's code that are read at once */
 };
@@ -40,8 +41,13 @@ struct capture_recipe {
     struct capture_step step[CAPTURE_STEPS];
 };
 
-/* What a process has mapped is known by how much: of shared and of read-only memory, which devices
- * can only be. */
+/* Where the recipe of an address is. */
+static inline uint32_t capture_recipe_slot(uint64_t pc)
+{
+    return (uint32_t)(pc * UINT64_C(0x9e3779b97f4a7c15) >> (64 - CAPTURE_RECIPE_BITS));
+}
+
+/* What a process has mapped is known by how much. */
 struct capture_process {
     int32_t pid;
     uint32_t allowed;  /* 1: no device is mapped */
@@ -79,7 +85,6 @@ enum {
     CAPTURE_IN_KERNEL = 1,
     CAPTURE_MODE = 2,  /* a 32-bit program: registers alone */
     CAPTURE_ASKS = 4,  /* it is not known whether the process's memory may be read */
-    CAPTURE_DEVICE = 8, /* a word was not read, as a device may be there */
 };
 
 #define CAPTURE_MAGIC UINT32_C(0x43415054) /* "CAPT" */
