@@ -151,7 +151,7 @@ struct interpret_value alu(const struct step *t, enum alu op, struct interpret_v
     case ALU_CMP:
         r = sum(t, a, b, 0, true, bytes, carries);
         if (b.known == UINT64_MAX || (b.known & mask_of(bytes)) == mask_of(bytes))
-            r.origin = origin_plus(a.origin, -(int64_t)b.bits);
+            r.origin = origin_plus(a.origin, (int64_t)(0 - b.bits));
         return r;
     default:
         r = logic(op, a, b);
