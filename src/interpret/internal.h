@@ -31,6 +31,18 @@ struct step {
     struct x86_memory memory; /* of the modrm operand, if there is one */
 };
 
+/* Of operands that are no bytes. */
+static inline unsigned wide_size(const struct x86_insn *i)
+{
+    return i->traits & X86_REX_W ? 8 : i->traits & X86_PREFIX66 ? 2 : 4;
+}
+
+/* Of opcodes whose lowest bit is 0 for bytes. */
+static inline unsigned size_of(const struct x86_insn *i)
+{
+    return i->opcode & 1 ? wide_size(i) : 1;
+}
+
 static inline uint64_t mask_of(unsigned bytes)
 {
     return bytes >= 8 ? UINT64_MAX : (UINT64_C(1) << 8 * bytes) - 1;
@@ -52,9 +64,13 @@ static inline struct interpret_value value_of(uint64_t bits, uint64_t known)
     return (struct interpret_value){bits & known, known, interpret_no_origin};
 }
 
-static inline bool value_is_zero(const struct interpret_value *v, uint64_t mask)
+/* It comes from itself. */
+static inline struct interpret_value constant(uint64_t bits)
 {
-    return (v->known & mask) == mask && !(v->bits & mask);
+    struct interpret_value v = value_known(bits);
+    v.origin =
+        (struct interpret_origin){INTERPRET_NOWHERE, INTERPRET_NOWHERE, 1, true, (int64_t)bits};
+    return v;
 }
 
 /* memory.c. An address that is not known all may be anywhere. */
@@ -94,6 +110,9 @@ struct interpret_value rm_read(const struct step *t, unsigned bytes);
 void rm_write(const struct step *t, struct interpret_value v, unsigned bytes);
 struct interpret_value rm_address(const struct step *t);
 uint64_t immediate(const struct step *t, unsigned at, unsigned bytes);
+/* Of a value of so many bytes. */
+struct interpret_value sign_extended(const struct step *t, struct interpret_value v,
+                                     unsigned from);
 void push(const struct step *t, struct interpret_value v, unsigned bytes);
 struct interpret_value pop(const struct step *t, unsigned bytes);
 
@@ -119,6 +138,9 @@ bool multiply_divide(const struct step *t, unsigned digit, struct interpret_valu
 void flags_set(const struct step *t, uint64_t mask, uint64_t bits, uint64_t known);
 /* 1 or 0 of a condition by its number; -1: not known. */
 int condition(const struct interpret_state *s, unsigned number);
+
+/* step.c: to the instruction's target, if it is taken; -1: that is not known. */
+enum interpret_end branch(struct step *t, int taken);
 
 /* strings.c */
 bool string_execute(const struct step *t);

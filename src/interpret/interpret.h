@@ -66,7 +66,6 @@ struct interpret_cell {
 struct interpret_memory {
     struct interpret_cell cell[INTERPRET_CELLS]; /* by hash */
     uint32_t count;
-    bool vague; /* a write went to an address that is not known, or there was no more room */
 };
 
 struct interpret_state {

@@ -36,7 +36,6 @@ static struct interpret_cell *cell_at(struct interpret_memory *m, uint64_t addre
 void memory_forget(struct interpret_state *s)
 {
     memset(&s->memory, 0, sizeof s->memory);
-    s->memory.vague = true;
     s->forgot++;
 }
 

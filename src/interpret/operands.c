@@ -58,14 +58,6 @@ static struct interpret_value add(struct interpret_value a, struct interpret_val
     return sum;
 }
 
-static struct interpret_value constant(uint64_t bits)
-{
-    struct interpret_value v = value_known(bits);
-    v.origin =
-        (struct interpret_origin){INTERPRET_NOWHERE, INTERPRET_NOWHERE, 1, true, (int64_t)bits};
-    return v;
-}
-
 static struct interpret_value scaled(struct interpret_value v, unsigned scale)
 {
     struct interpret_value r =
@@ -141,6 +133,16 @@ uint64_t immediate(const struct step *t, unsigned at, unsigned bytes)
     memcpy(&v, t->code + t->insn->at_imm + at, bytes);
     /* sign-extended */
     return bytes >= 8 ? v : (uint64_t)((int64_t)(v << (64 - 8 * bytes)) >> (64 - 8 * bytes));
+}
+
+struct interpret_value sign_extended(const struct step *t, struct interpret_value v, unsigned from)
+{
+    uint64_t sign = UINT64_C(1) << (8 * from - 1), above = ~mask_of(from);
+    bool known = v.known & sign, one = v.bits & sign;
+    struct interpret_origin origin = origin_signed(t->s, v.origin, from);
+    v = value_of(v.bits | (one ? above : 0), v.known | (known ? above : 0));
+    v.origin = origin;
+    return v;
 }
 
 void push(const struct step *t, struct interpret_value v, unsigned bytes)

@@ -26,30 +26,9 @@ void interpret_flags(struct interpret_state *s, uint64_t rflags)
 
 /* ---- operands by opcode ---- */
 
-/* Of opcodes whose lowest bit is 0 for bytes. */
-static unsigned size_of(const struct x86_insn *i)
-{
-    if (!(i->opcode & 1))
-        return 1;
-    return i->traits & X86_REX_W ? 8 : i->traits & X86_PREFIX66 ? 2 : 4;
-}
-
-static unsigned wide_size(const struct x86_insn *i)
-{
-    return i->traits & X86_REX_W ? 8 : i->traits & X86_PREFIX66 ? 2 : 4;
-}
-
 static unsigned stack_size(const struct x86_insn *i)
 {
     return i->traits & X86_PREFIX66 && !(i->traits & X86_REX_W) ? 2 : 8;
-}
-
-static struct interpret_value constant(uint64_t bits)
-{
-    struct interpret_value v = value_known(bits);
-    v.origin =
-        (struct interpret_origin){INTERPRET_NOWHERE, INTERPRET_NOWHERE, 1, true, (int64_t)bits};
-    return v;
 }
 
 /* xor eax, eax; sub eax, eax: known whatever eax is. */
@@ -110,7 +89,7 @@ static void shift_execute(const struct step *t)
 
 /* ---- control ---- */
 
-static enum interpret_end branch(struct step *t, int taken)
+enum interpret_end branch(struct step *t, int taken)
 {
     if (taken < 0)
         return INTERPRET_BRANCH;
@@ -220,17 +199,6 @@ static enum interpret_end group_f7(struct step *t)
 }
 
 /* ---- moves ---- */
-
-static struct interpret_value sign_extended(const struct step *t, struct interpret_value v,
-                                            unsigned from)
-{
-    uint64_t sign = UINT64_C(1) << (8 * from - 1), above = ~mask_of(from);
-    bool known = v.known & sign, one = v.bits & sign;
-    struct interpret_origin origin = origin_signed(t->s, v.origin, from);
-    v = value_of(v.bits | (one ? above : 0), v.known | (known ? above : 0));
-    v.origin = origin;
-    return v;
-}
 
 static void exchange(const struct step *t, unsigned size)
 {

@@ -3,13 +3,6 @@
 
 enum { REPEATED_MOST = 64 }; /* elements that are executed one by one */
 
-static unsigned element(const struct x86_insn *i)
-{
-    if (!(i->opcode & 1))
-        return 1;
-    return i->traits & X86_REX_W ? 8 : i->traits & X86_PREFIX66 ? 2 : 4;
-}
-
 static struct interpret_value at(const struct step *t, unsigned reg)
 {
     return t->s->reg[reg];
@@ -79,7 +72,7 @@ static void repeated(const struct step *t, unsigned group, unsigned size)
 
 bool string_execute(const struct step *t)
 {
-    unsigned group = t->insn->opcode & 0xfe, size = element(t->insn);
+    unsigned group = t->insn->opcode & 0xfe, size = size_of(t->insn);
     bool repeats = t->insn->traits & (X86_REP | X86_REPNE);
     if ((group != 0xa4 && group != 0xaa && group != 0xac) || (repeats && group == 0xac) ||
         t->insn->traits & (X86_ADDRESS32 | X86_FS | X86_GS))

@@ -1,11 +1,6 @@
 /* The map 0F: what compilers make of it without vector registers. */
 #include "interpret/internal.h"
 
-static unsigned wide_size(const struct x86_insn *i)
-{
-    return i->traits & X86_REX_W ? 8 : i->traits & X86_PREFIX66 ? 2 : 4;
-}
-
 /* What one of two values is, when it is not known which. */
 static struct interpret_value either(struct interpret_value a, struct interpret_value b)
 {
@@ -37,9 +32,7 @@ static void extend_zero(const struct step *t)
 static void extend_sign(const struct step *t)
 {
     unsigned from = t->insn->opcode & 1 ? 2 : 1;
-    uint64_t sign = UINT64_C(1) << (8 * from - 1), above = ~mask_of(from);
-    struct interpret_value v = rm_read(t, from);
-    v = value_of(v.bits | (v.bits & sign ? above : 0), v.known | (v.known & sign ? above : 0));
+    struct interpret_value v = sign_extended(t, rm_read(t, from), from);
     register_write(t, t->insn->reg, v, wide_size(t->insn));
 }
 
@@ -107,11 +100,6 @@ static void population(const struct step *t)
               FLAG_STATUS & ~(uint64_t)(r.known ? 0 : FLAG_ZF));
 }
 
-static unsigned size_of(const struct x86_insn *i)
-{
-    return i->opcode & 1 ? wide_size(i) : 1;
-}
-
 /* B0, B1 */
 static void compare_exchange(const struct step *t)
 {
@@ -176,14 +164,6 @@ static void multiply_into(const struct step *t)
     register_write(t, reg, multiply(t, register_read(t, reg, size), b, size), size);
 }
 
-static enum interpret_end branch(struct step *t)
-{
-    int taken = condition(t->s, t->insn->opcode & 15);
-    if (taken > 0)
-        t->next += (uint64_t)(int64_t)x86_relative_as(t->insn, t->code);
-    return taken < 0 ? INTERPRET_BRANCH : INTERPRET_NEXT;
-}
-
 /* What always comes to its end, and is known in detail. */
 static bool simple_execute(const struct step *t)
 {
@@ -209,7 +189,7 @@ bool two_byte_execute(struct step *t, enum interpret_end *end)
         return true;
     switch (opcode) {
     case 0x0d: case 0x18: case 0x1e ... 0x1f: return is_nothing(t->insn);
-    case 0x80 ... 0x8f: *end = branch(t); return true;
+    case 0x80 ... 0x8f: *end = branch(t, condition(t->s, opcode & 15)); return true;
     case 0xa3: case 0xab: case 0xb3: case 0xba ... 0xbb: return bits_execute(t);
     case 0xbc ... 0xbd: return scan(t);
     default: return false;

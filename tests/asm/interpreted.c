@@ -271,12 +271,12 @@ int main(int argc, char **argv)
                part ? "partly known" : "all known", part ? sums.partial : sums.full,
                (double)sums.steps[part] / (double)(part ? sums.partial : sums.full),
                sums.reached[part], 100 * (double)sums.known[part] / (double)(sums.bits[part] + 1));
-    static const char *const names[] = {
-#define NAME(id, name, sentence) name,
-        INTERPRET_ENDS(NAME)
-#undef NAME
+    static const char *const what[] = {
+#define SENTENCE(id, sentence) sentence,
+        INTERPRET_ENDS(SENTENCE)
+#undef SENTENCE
     };
     for (unsigned i = 0; i < INTERPRET_END_COUNT; i++)
-        printf("  %s %lu\n", names[i], sums.ends[i]);
+        printf("  %s %lu\n", what[i], sums.ends[i]);
     return sums.differences || sums.known[0] < sums.bits[0] / 2;
 }

@@ -326,7 +326,7 @@ void machine_values_take(struct machine_values *v, const struct machine_record *
 static void put_part(const struct part *p, const char *where, struct buf *notes)
 {
     static const char *const what[] = {
-#define SENTENCE(id, name, sentence) sentence,
+#define SENTENCE(id, sentence) sentence,
         INTERPRET_ENDS(SENTENCE)
 #undef SENTENCE
     };
