@@ -45,7 +45,7 @@ bool record_values_settle(struct record_values *v, struct record_engine *engine,
     }
     if (v->file)
         engine->tools = tools_one(tool_of_modules());
-    if (engine->carrier == CARRIER_HANDLER && !v->outside)
+    if (engine->carrier == CARRIER_HANDLER)
         engine->carrier = CARRIER_BURST;
     if (engine->carrier != CARRIER_EXACT && engine->length > TUPLE_LENGTH_MAX)
         return err_set(e, ERR_USAGE,

@@ -99,12 +99,19 @@ static char *symbol_module(const struct machine_symbols *s, const struct symbol 
     return name + strlen(name) + 1;
 }
 
+/* Where the symbol stands in the list; its count, if there is none. */
+static size_t symbol_named(const struct machine_symbols *s, const char *name)
+{
+    size_t i = 0;
+    while (i < s->count && strcmp(symbol_name(s, &s->list[i]), name) != 0)
+        i++;
+    return i;
+}
+
 uint64_t machine_symbols_address(const struct machine_symbols *s, const char *name)
 {
-    for (size_t i = 0; i < s->count; i++)
-        if (!strcmp(symbol_name(s, &s->list[i]), name))
-            return s->list[i].address;
-    return 0;
+    size_t i = symbol_named(s, name);
+    return i < s->count ? s->list[i].address : 0;
 }
 
 /* The last that begins at or before the address; NULL. */
@@ -198,15 +205,6 @@ bool machine_kernel_name(struct profile *p, const struct spool *spool, bool same
 }
 
 /* ---- ranges ---- */
-
-/* Where the symbol stands in the list; its count, if there is none. */
-static size_t symbol_named(const struct machine_symbols *s, const char *name)
-{
-    size_t i = 0;
-    while (i < s->count && strcmp(symbol_name(s, &s->list[i]), name) != 0)
-        i++;
-    return i;
-}
 
 /* last NULL: the function `first` alone. */
 static bool range_find(const struct machine_symbols *s, const char *first, const char *last,

@@ -142,23 +142,7 @@ static void read_end(struct reader *r, struct machine_record *out)
     out->ready_ns = end.ready_ns;
 }
 
-/* What the BPF programs have written, behind the size of it. False: it is none of theirs. */
-static bool read_raw(struct reader *r, uint64_t first, struct machine_record *out)
-{
-    static const struct {
-        uint32_t magic;
-        void (*read)(struct reader *r, struct machine_record *out);
-    } kinds[] = {{WALK_MAGIC, read_walk}, {PIECE_MAGIC, read_piece}, {END_MAGIC, read_end}};
-    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (first >> 32 == kinds[i].magic) {
-            r->at -= sizeof(uint32_t);
-            kinds[i].read(r, out);
-            return true;
-        }
-    return false;
-}
-
-/* The same, of the program that captures. */
+/* Of the program that captures. */
 static void read_capture(struct reader *r, struct machine_record *out)
 {
     struct capture_record c;
@@ -174,6 +158,25 @@ static void read_capture(struct reader *r, struct machine_record *out)
     take(r, c.words * sizeof(struct capture_word));
 }
 
+/* What the BPF programs have written, behind the size of it. False: it is none of theirs. */
+static bool read_raw(struct reader *r, uint64_t first, struct machine_record *out)
+{
+    static const struct {
+        uint32_t magic;
+        void (*read)(struct reader *r, struct machine_record *out);
+    } kinds[] = {{WALK_MAGIC, read_walk},
+                 {PIECE_MAGIC, read_piece},
+                 {END_MAGIC, read_end},
+                 {CAPTURE_MAGIC, read_capture}};
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (first >> 32 == kinds[i].magic) {
+            r->at -= sizeof(uint32_t);
+            kinds[i].read(r, out);
+            return true;
+        }
+    return false;
+}
+
 static void read_sample(struct reader *r, struct machine_record *out)
 {
     out->pid = take_i32(r);
@@ -182,11 +185,6 @@ static void read_sample(struct reader *r, struct machine_record *out)
     uint64_t first = take_u64(r);
     if (read_raw(r, first, out))
         return;
-    if (first >> 32 == CAPTURE_MAGIC) {
-        r->at -= sizeof(uint32_t);
-        read_capture(r, out);
-        return;
-    }
     out->kernel_count = first;
     if (out->kernel_count > (uint64_t)(r->end - r->at) / sizeof(uint64_t))
         r->ok = false;
