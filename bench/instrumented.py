@@ -11,7 +11,7 @@ import subprocess
 
 import built
 
-WAYS = {"full": [], "partial": ["variant=partial"], "patched": ["check=patched"]}
+WAYS = {"full": [], "partial": ["variant=partial"], "patched": ["check=patched"], "switched": ["check=switched"]}
 
 
 def text_bytes(binary):

@@ -60,6 +60,19 @@ static bool take_variant(const std::string &value)
     return true;
 }
 
+static bool take_check(const std::string &value)
+{
+    if (value == "compiled")
+        argument.check = CHECK_COMPILED;
+    else if (value == "patched")
+        argument.check = CHECK_PATCHED;
+    else if (value == "switched")
+        argument.check = CHECK_SWITCHED;
+    else
+        return false;
+    return true;
+}
+
 static bool take(const std::string &key, const std::string &value)
 {
     if (key == "variant")
@@ -68,10 +81,8 @@ static bool take(const std::string &key, const std::string &value)
         argument.global_counter = value == "global";
         return argument.global_counter || value == "thread";
     }
-    if (key == "check") {
-        argument.patched = value == "patched";
-        return argument.patched || value == "compiled";
-    }
+    if (key == "check")
+        return take_check(value);
     if (key == "what")
         return take_what(value);
     if (key == "report") {
@@ -96,6 +107,12 @@ bool arguments_read(int argc, const plugin_argument *argv)
             error("penumbra-gcc: cannot use %<%s=%s%>", argv[i].key, value);
             return false;
         }
+    }
+    bool in_place = argument.how == VARIANT_NONE || argument.how == VARIANT_EXHAUSTIVE;
+    if (in_place && argument.check != CHECK_COMPILED) {
+        error("penumbra-gcc: %<check=patched%> and %<check=switched%> need copies of the code, to "
+              "which a check leads: %<variant=none%> and %<variant=exhaustive%> have none");
+        return false;
     }
     if (argument.how == VARIANT_NONE && arguments_want("paths")) {
         error("penumbra-gcc: %<what=paths%> needs copies of the code: a path is observed from its "

@@ -18,10 +18,16 @@ enum variant {
     VARIANT_BACK_EDGES /* the same on back edges: what checks cost */
 };
 
+enum check_kind {
+    CHECK_COMPILED, /* a counter is counted down */
+    CHECK_PATCHED,  /* a site is made a jump to that when the module is registered */
+    CHECK_SWITCHED  /* a word in memory says whether that is done */
+};
+
 struct arguments {
     variant how = VARIANT_FULL;
     bool global_counter = false; /* one check counter for all threads */
-    bool patched = false;        /* checks are made when the module is registered */
+    check_kind check = CHECK_COMPILED;
     bool counting = false;       /* checks, entries and back edges are counted */
     std::string what = "calls,fields";
     std::string report; /* file, or empty */

@@ -89,13 +89,15 @@ static void emit_jump(basic_block block, const std::string &text, rtx_code_label
 /* The site's record is of the section group that the code is of, if it is of one. */
 void check_emit_site(basic_block block, rtx_code_label *label)
 {
+    static const char branch[] = "cmpl\t$0, __penumbra1_switch(%%rip)\n\tjne\t%l0";
     static const char text[] = ".Lpnbsite%=:\t.byte 0x0f, 0x1f, 0x44, 0, 0\n\t"
                                ".pushsection penumbra1_sites,\"a?\",@progbits\n\t"
                                ".balign 4\n\t"
                                ".long .Lpnbsite%=-.\n\t"
                                ".long %l0-.\n\t"
                                ".popsection";
-    emit_jump(block, text, label, false, -1);
+    bool switched = argument.check == CHECK_SWITCHED;
+    emit_jump(block, switched ? branch : text, label, switched, -1);
 }
 
 void check_emit(basic_block block, rtx_code_label *label, bool jumps_if_due, int scratch)

@@ -11,7 +11,7 @@
 void check_emit(basic_block block, rtx_code_label *label, bool jumps_if_due, int scratch);
 
 /* Ends `block`, which goes on to its one successor, with a site: 5 bytes that do nothing until they
- * are made a jump to `label`. */
+ * are made a jump to `label`, or a branch there if the module's switch is on. Flags are dead. */
 void check_emit_site(basic_block block, rtx_code_label *label);
 
 /* The call of the slow path, at the end of an empty block. `red_zone`: how many bytes below the

@@ -324,7 +324,7 @@ static void set_unlikely(edge leaves, edge stays)
     layout_set_crossing(stays);
 }
 
-/* A site on the edge, which is made to jump to a check that stands elsewhere. That block. */
+/* A site on the edge, from which a check that stands elsewhere is entered. That block. */
 static basic_block fill_site(const checked_edge &c)
 {
     edge stays = single_succ_edge(c.check);
@@ -340,7 +340,7 @@ static basic_block fill_site(const checked_edge &c)
  * checked block, and the slow path is what it falls through to. */
 static void fill_check(const duplication &d, const checked_edge &c)
 {
-    basic_block check = argument.patched ? fill_site(c) : c.check;
+    basic_block check = argument.check == CHECK_COMPILED ? c.check : fill_site(c);
     edge stays = single_succ_edge(check);
     basic_block to = stays->dest;
     basic_block slow = slow_path(d, c, to);

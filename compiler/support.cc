@@ -35,8 +35,22 @@ static const char module_text[] =
     "\t.hidden\t__start_penumbra1_places\n"
     "\t.hidden\t__stop_penumbra1_places\n"
     "\t.quad\t__start_penumbra1_places, __stop_penumbra1_places\n"
+    "\t.weak\t__penumbra1_switch\n"
+    "\t.hidden\t__penumbra1_switch\n"
+    "\t.quad\t__penumbra1_switch\n"
     "1:\n"
     "\t.size\t__penumbra1_module, .-__penumbra1_module\n"
+    "\t.popsection\n";
+
+/* A page, and nothing else in it: another one is mapped in its place. In a group of its own: the
+ * module may have objects without it. */
+static const char switch_text[] =
+    "\t.pushsection\t.bss.penumbra1_switch,\"awG\",@nobits,__penumbra1_switch,comdat\n"
+    "\t.balign\t4096\n"
+    "\t.type\t__penumbra1_switch, @object\n"
+    "\t.size\t__penumbra1_switch, 4096\n"
+    "__penumbra1_switch:\n"
+    "\t.zero\t4096\n"
     "\t.popsection\n";
 
 static const char thread_counter_text[] =
@@ -210,7 +224,7 @@ static unsigned module_flags()
         flags |= PENUMBRA_INST_GLOBAL;
     if (argument.counting)
         flags |= PENUMBRA_INST_COUNTING;
-    if (argument.patched)
+    if (argument.check == CHECK_PATCHED)
         flags |= PENUMBRA_INST_PATCHED;
     return flags;
 }
@@ -218,6 +232,8 @@ static unsigned module_flags()
 void support_write(FILE *assembly)
 {
     fprintf(assembly, module_text, module_flags());
+    if (argument.check == CHECK_SWITCHED)
+        fputs(switch_text, assembly);
     fputs(argument.global_counter ? global_counter_text : thread_counter_text, assembly);
     fputs(functions_text, assembly);
     /* Before the module's other constructors, and after its other destructors. */

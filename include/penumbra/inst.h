@@ -16,6 +16,7 @@
  *     and, in one group that the linker keeps once a module, all hidden:
  *     __penumbra1_module   struct penumbra_inst_module, writable
  *     __penumbra1_check    the check counter: int32_t, thread-local (or global)
+ *     __penumbra1_switch   of objects with check=switched: a page, in a group of its own
  *     __penumbra1_sample, _event, _value: what the code calls; all registers and flags are kept
  *     a constructor and a destructor that register the module
  *     __penumbra1_flush: calls flush(); of objects with COUNTER events, with a destructor of its own
@@ -238,6 +239,9 @@ struct penumbra_inst_module {
      * set to 0. Ordinary code, in any thread. */
     void (*flush)(struct penumbra_inst_module *);
     const struct penumbra_inst_place *places, *places_end;
+    /* NULL, or a page of zeroes whose first word is not 0 while checks are to be executed. Nothing
+     * else is in the page: the runtime may map another one in its place. */
+    uint32_t *armed;
 };
 
 /* Called by each module's constructor and destructor, if they are defined in the process. register

@@ -43,9 +43,10 @@ bool control_interval(int pid, uint32_t interval, struct err *e)
         return false;
     struct inst_settings *settings = settings_inst_as(&s.spool);
     bool ok = settings && settings_sampling(&s.spool)->carrier == CARRIER_COMPILED;
-    if (ok)
+    if (ok) {
         __atomic_store_n(&settings->interval, interval, __ATOMIC_RELAXED);
-    else
+        spool_ring_as(&s.spool);
+    } else
         err_set(e, ERR_USAGE, "process %d is recorded, but not by what is compiled into it "
                 "(penumbra record --carrier compiled)", pid);
     record_spool_release(&s, false);

@@ -272,6 +272,18 @@ static void start_helpers(struct recording *r)
         tell_without(r, &e, "what threads wait is not seen");
 }
 
+static bool switch_make(struct recording *r, struct err *e)
+{
+    if (r->config.carrier != CARRIER_COMPILED)
+        return true;
+    void *page = spool_alloc_pages_as(&r->spool.spool, SPOOL_PAGE);
+    if (!page)
+        return err_set(e, ERR_INTERNAL, "the spool has no room for the switch of checks");
+    r->inst.page = spool_ref_of(&r->spool.spool, page);
+    recording_switch(r, r->inst.interval != 0);
+    return true;
+}
+
 static bool write_settings(struct recording *r, struct err *e)
 {
     struct spool_header *h = spool_header(&r->spool.spool);
@@ -295,7 +307,7 @@ static bool start(struct recording *r, struct err *e)
     if (!live_describe_self(&live, r->spool.path, e) || !start_module(r, e) ||
         !record_productions_put(&r->options.productions, r->program.path, &r->spool,
                                 &r->production, e) ||
-        !write_settings(r, e))
+        !switch_make(r, e) || !write_settings(r, e))
         return false;
     h->collector_pid = getpid();
     h->start_realtime_ns = live.start_realtime_ns;
@@ -472,6 +484,21 @@ static void tell_live(struct recording *r, uint64_t now)
     r->callbacks.live(r->callbacks.context, &live);
 }
 
+void recording_switch(struct recording *r, bool on)
+{
+    uint32_t *page = spool_at(&r->spool.spool, r->inst.page, SPOOL_PAGE);
+    if (page)
+        __atomic_store_n(page, on, __ATOMIC_RELAXED);
+}
+
+/* `penumbra control` sets the interval; 0: the program is to run undisturbed. */
+static void switch_poll(struct recording *r)
+{
+    const struct inst_settings *settings = settings_inst_as(&r->spool.spool);
+    if (settings)
+        recording_switch(r, __atomic_load_n(&settings->interval, __ATOMIC_RELAXED) != 0);
+}
+
 /* What is due. */
 static void serve(struct recording *r, uint64_t now)
 {
@@ -489,6 +516,7 @@ static void serve(struct recording *r, uint64_t now)
     record_shadows_poll(&r->shadows, s);
     record_discover_poll(&r->discover, &r->files.living, s, now);
     record_copies_poll(&r->copies, r->config.carrier, settings_shadow_as(s));
+    switch_poll(r);
 }
 
 void recording_wait(struct recording *r)

@@ -72,6 +72,7 @@ static void end(struct recording *r)
     outside_end(r);
     record_sandbox_stop(&r->sandbox);
     __atomic_store_n(&spool_header(&r->spool.spool)->state, SPOOL_STOPPED, __ATOMIC_RELEASE);
+    recording_switch(r, false);
     recording_hand_on(r);
     /* Its ticks are signals, of which none may come when those that wait have been taken away. */
     record_discover_end(&r->discover);

@@ -89,6 +89,8 @@ static inline bool recording_launches(const struct recording *r)
     return recording_has_program(r) && !r->machine;
 }
 
+/* Compiled-in checks that have a switch are executed, or not. */
+void recording_switch(struct recording *r, bool on);
 /* Hands on the signals that wait. */
 void recording_hand_on(struct recording *r);
 /* Whether processes that the program made still run. */

@@ -6,7 +6,7 @@
  *      events.c     blocks and values ─> rows, hotlists and pairs of the thread
  *      paths.c      steps of paths ─> the thread's table of paths
  *      thread.c     a thread's record, rows and pairs
- *      sites.c      checks of modules that were compiled with check=patched
+ *      sites.c      checks of modules that were compiled with check=patched or check=switched
  *      counters.c   rows ─> the module's own counters, of -fprofile-generate
  *
  * In a process that is not recorded, or by another carrier, modules are never told of it: they stay
@@ -122,6 +122,8 @@ bool inst_has_events(const struct penumbra_inst_module *m, uint32_t kinds);
 
 /* Makes the module's sites jump to their checks. False: the kernel does not let code be written. */
 bool inst_sites_arm(const struct penumbra_inst_module *m);
+/* Gives the module, if it has a switch, the recording's. */
+void inst_switch_share(const struct penumbra_inst_module *m);
 
 /* For a module that has counters (PENUMBRA_INST_COUNTER): flush() from then on. False: no memory.
  * Ordinary code. */

@@ -165,7 +165,8 @@ struct inst_settings {
     uint32_t modules;  /* atomic spool_ref of a struct spool_module, newest first; runtimes push */
     uint32_t ids;      /* atomic: given to modules so far; runtimes add */
     uint32_t iterations; /* checks of a burst, at most INST_ITERATIONS_MOST */
-    uint32_t reserved;
+    spool_ref page; /* a page whose first word is the switch of modules that have one: atomic, 0:
+                       they execute no checks. The collector's; runtimes map it into modules */
 };
 
 /* What is done at which instructions. */

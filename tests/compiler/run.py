@@ -32,9 +32,8 @@ FLAGS = {
 }
 VARIANTS = ["full", "partial", "none"]
 WITH_GLOBAL_COUNTER = ["gotos", "memory"]
-VARIANTS_OF_PATHS = ["full", "partial"]
+VARIANTS_OF_PATHS = ["full", "partial", "full check=switched"]
 WITH_THREADS = ["parallel", "loads"]
-WITH_SITES = ["gotos", "memory", "exceptions", "loads"]
 WITH_CHECKS_ALONE = ["gotos", "memory"]
 WHAT = "what=calls,fields,values,allocations,edges"
 PATHS = "what=paths"
@@ -178,7 +177,7 @@ def check(build, expectations):
     if build.name in WITH_CHECKS_ALONE:
         check_alone(build, native)
     more = ["full counter=global"] if build.name in WITH_GLOBAL_COUNTER else []
-    more += ["full check=patched"] if build.name in WITH_SITES else []
+    more += ["full check=patched", "full check=switched", "partial check=switched"]
     check_what(build, WHAT, VARIANTS + more, native, expectations)
     if build.name not in WITH_THREADS:
         check_what(build, PATHS, VARIANTS_OF_PATHS, native, expectations)

@@ -247,6 +247,8 @@ void __penumbra_inst_register(struct penumbra_inst_module *m)
     m->ops = &ops;
     if (m->flags & PENUMBRA_INST_PATCHED && interval)
         arm(m);
+    if (m->armed)
+        *m->armed = interval != 0;
 }
 
 void __penumbra_inst_unregister(struct penumbra_inst_module *m)

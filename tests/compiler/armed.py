@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Checks that are armed and disarmed while the program runs (check=switched).
+
+usage: armed.py PENUMBRA PLUGIN RUNTIME CC FOLDER TOGGLE TEST
+
+RUNTIME is penumbra-inst.o, CC the compiler that PLUGIN is for, FOLDER where programs/ is, TOGGLE
+toggle.c. Tests:
+
+  often     1,000 times a second, under 16 threads that work, threads that end, a library that is
+            loaded and unloaded, and forks; then the program executes itself
+  control   penumbra control PID interval 0 disarms what is running, and another interval arms it
+  left      a recording that ends before its program leaves it disarmed
+  alone     so is a program that nobody records
+  refused   where the switch cannot be shared it is on, and all is counted
+"""
+
+import ctypes
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+from known import ROUNDS, Tools, expect, fail, run
+
+CHECKS = 144  # offset of penumbra_inst_module.checks
+SYS_MREMAP = 25
+
+
+class Armed(Tools):
+    def build(self):
+        plugin = [f"-fplugin={self.plugin}", "-fplugin-arg-penumbra-gcc-check=switched",
+                  "-fplugin-arg-penumbra-gcc-what=calls,paths", "-fplugin-arg-penumbra-gcc-count-checks",
+                  self.runtime, "-Wl,--export-dynamic-symbol=__penumbra1_owner"]
+        for name, flags in (("armed", ["-pthread"]), ("library", ["-fPIC", "-shared"])):
+            source = os.path.join(self.folder, "programs", name + ".c")
+            run([self.cc, "-O2", *flags, source, "-o", name, *plugin], cwd=self.work)
+
+    def start(self, seconds, *options):
+        command = [self.penumbra, "record", "-q", "-o", "out.pnb", "--carrier", "compiled", *options,
+                   "--", "./armed", str(seconds), "./library"]
+        # pylint: disable-next=consider-using-with
+        return subprocess.Popen(command, cwd=self.work, stdout=subprocess.PIPE, text=True)
+
+    def finish(self, recorder):
+        said, _ = recorder.communicate(timeout=120)
+        expect(recorder.returncode == 0 and said == "0\n", (recorder.returncode, said))
+        return json.loads(run([self.penumbra, "report", "--json", "--limit", "0", "out.pnb"],
+                              cwd=self.work))
+
+
+def until(what, found):
+    ends = time.monotonic() + 60
+    while time.monotonic() < ends:
+        result = found()
+        if result is not None:
+            return result
+        time.sleep(0.02)
+    return fail(f"waited in vain for {what}")
+
+
+def child_of(recorder):
+    """The program, once it has a spool: (pid, spool)"""
+    def look():
+        with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children", encoding="utf-8") as f:
+            children = f.read().split()
+        for pid in children:
+            try:
+                with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
+                    spool = re.search(r"(/\S*/penumbra-\S*\.spool)\n", f.read())
+                if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "armed" and spool:
+                    return int(pid), spool.group(1)
+            except OSError:
+                pass
+        return None
+    return until("the program's spool", look)
+
+
+class Memory:
+    """The switch of the program itself, and how many checks it has executed."""
+
+    def __init__(self, tools, pid):
+        symbols = {line.split()[2]: int(line.split()[0], 16)
+                   for line in run(["nm", "armed"], cwd=tools.work).splitlines()
+                   if line.split()[-1].startswith("__penumbra1_") and len(line.split()) == 3}
+        with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
+            base = int(next(line for line in f if line.rstrip().endswith("/armed")).split("-")[0], 16)
+        self.switch_at = base + symbols["__penumbra1_switch"]
+        self.checks_at = base + symbols["__penumbra1_module"] + CHECKS
+        # pylint: disable-next=consider-using-with
+        self.file = open(f"/proc/{pid}/mem", "rb", buffering=0)
+
+    def read(self, at, kind):
+        self.file.seek(at)
+        return struct.unpack(kind, self.file.read(struct.calcsize(kind)))[0]
+
+    def is_armed(self):
+        return self.read(self.switch_at, "I") != 0
+
+    def executes_checks(self):
+        before = self.read(self.checks_at, "Q")
+        time.sleep(0.2)
+        return self.read(self.checks_at, "Q") != before
+
+    def expect_armed(self, armed):
+        until(f"the switch to be {armed}", lambda: self.is_armed() == armed or None)
+        if armed:
+            until("checks", lambda: self.executes_checks() or None)
+        else:
+            until("no checks", lambda: not self.executes_checks() or None)
+            expect(not self.executes_checks(), "checks are executed while disarmed")
+
+
+def often(tools):
+    seconds = 4
+    recorder = tools.start(seconds)
+    _, spool = child_of(recorder)
+    times = int(run([tools.toggle, spool, str(seconds - 1.5), "1000"]))
+    report = tools.finish(recorder)
+    print(f"{times} times in {seconds - 1.5} s")
+    expect(times > 100 and report["taken"] > 0, (times, report["dropped"]))
+    expect(report["dropped"]["spool-full"] == 0, report["dropped"])
+
+
+def control(tools):
+    recorder = tools.start(8)
+    pid, _ = child_of(recorder)
+    memory = Memory(tools, pid)
+    memory.expect_armed(True)
+    for interval in 0, 500, 0:
+        run([tools.penumbra, "control", str(pid), "interval", str(interval)])
+        memory.expect_armed(interval != 0)
+    tools.finish(recorder)
+
+
+def left(tools):
+    recorder = tools.start(8, "--duration", "2")
+    pid, _ = child_of(recorder)
+    memory = Memory(tools, pid)
+    memory.expect_armed(True)
+    memory.expect_armed(False)
+    recorder.communicate(timeout=120)
+
+
+def alone(tools):
+    # pylint: disable-next=consider-using-with
+    program = subprocess.Popen(["./armed", "5", "./library"], cwd=tools.work, stdout=subprocess.PIPE,
+                               text=True)
+    time.sleep(0.3)
+    memory = Memory(tools, program.pid)
+    memory.expect_armed(False)
+    expect(memory.read(memory.checks_at, "Q") == 0, "checks were executed")
+    said, _ = program.communicate(timeout=120)
+    expect(program.returncode == 0 and said == "0\n", (program.returncode, said))
+
+
+def refuse_mremap():
+    """By a filter: errno EPERM for mremap."""
+    PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, FILTER = 38, 22, 2
+    LOAD, JUMP_IF_EQUAL, RETURN, ALLOW, EPERM = 0x20, 0x15, 0x06, 0x7fff0000, 0x50001
+    code = b"".join(struct.pack("HBBI", *line) for line in (
+        (LOAD, 0, 0, 0), (JUMP_IF_EQUAL, 0, 1, SYS_MREMAP), (RETURN, 0, 0, EPERM),
+        (RETURN, 0, 0, ALLOW)))
+    held = ctypes.create_string_buffer(code)
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 4, ctypes.addressof(held)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(PR_SET_SECCOMP, FILTER, program):
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def refused(tools):
+    tools.compile("known", ["-O2"], "calls -fplugin-arg-penumbra-gcc-check=switched")
+    counts = []
+    for how in None, refuse_mremap:
+        report = tools.record("known", 1, ROUNDS, preexec_fn=how)
+        counts.append(sorted((c["caller"], c["callee"], c["count"]) for c in report["call_sites"]))
+    expect(counts[0] == counts[1] and ROUNDS in (c[2] for c in counts[0]), counts)
+
+
+def main():
+    if len(sys.argv) != 8:
+        sys.exit(__doc__)
+    tests = {"often": often, "control": control, "left": left, "alone": alone, "refused": refused}
+    with tempfile.TemporaryDirectory(prefix="compiler-test-") as work:
+        tools = Armed(sys.argv[1:6], work)
+        tools.toggle = os.path.abspath(sys.argv[6])
+        tools.build()
+        tests[sys.argv[7]](tools)
+
+
+if __name__ == "__main__":
+    main()
