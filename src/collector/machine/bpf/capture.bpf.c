@@ -274,8 +274,10 @@ static __always_inline void code_read(struct capture_record *r)
                  : bpf_probe_read_user(r->bytes, CAPTURE_CODE, at)))
         return;
     r->code = 0;
-    if (left >= CAPTURE_CODE || left == 0)
+    if (left >= CAPTURE_CODE)
         return;
+    barrier_var(left); /* older verifiers forget what a spilled number was compared with */
+    left &= CAPTURE_CODE - 1;
     if (!(kernel ? bpf_probe_read_kernel(r->bytes, left, at)
                  : bpf_probe_read_user(r->bytes, left, at)))
         r->code = (uint16_t)left;
