@@ -112,6 +112,7 @@ def arguments():
     ap.add_argument("--tools", dest="tool_names", default="", metavar="NAME,...",
                     help="shadows, references: only paths, or results")
     ap.add_argument("--seconds", type=float, help="values-accuracy: CPU time of a recording (default 60; at 97 and 10,000 Hz 20)")
+    ap.add_argument("--turns", type=int, default=servers.TURNS, help=f"servers: of each copy, a round (default {servers.TURNS})")
     matrix = ap.add_mutually_exclusive_group()
     for name, text in (("full", "all sample sizes and loads (hours)"), ("quick", "(100M, 0.25) and the budget; values: fewer lengths, two cores")):
         matrix.add_argument(f"--{name}", dest="matrix", action="store_const", const=name, default="diagonal",

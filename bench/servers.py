@@ -5,6 +5,7 @@ loads it from another core. First all are loaded at the same time. Then they tak
 are switched to each other, and how many requests a thread finds at once decides what one costs. What is compared is the CPU
 time of the server's processes for a request, and in turns the requests a second and the latency as well."""
 import glob
+import math
 import os
 import shutil
 import signal
@@ -24,7 +25,7 @@ from server_kinds import Place
 NAMES = ["redis", "memcached", "nginx", "haproxy", "postgres", "mariadb", "switching"]
 WAYS = ["native", "null", "penumbra", "perf"]
 SECONDS, WARM_SECONDS = 6, 1
-TURNS, TURN_SECONDS = 8, 1  # many short ones: what else the machine does changes slowly
+TURNS, TURN_SECONDS = 15, 1  # many short ones: what else the machine does changes slowly
 HZ = 997
 TICK_NS = 1000000000 // os.sysconf("SC_CLK_TCK")
 
@@ -64,6 +65,13 @@ def cpu_ns(root):
             continue
         total += (int(fields[13]) + int(fields[14])) * TICK_NS
     return total
+
+
+def others_ns():
+    """Time of all processors that niced processes and the host's other guests have had so far."""
+    with open("/proc/stat") as f:
+        fields = f.readline().split()
+    return (int(fields[2]) + int(fields[8])) * TICK_NS
 
 
 class Copy:
@@ -115,7 +123,7 @@ class Copy:
 
     def begin_load(self, seconds):
         self.before = self.kind.count(self.place)
-        self.cpu_before, self.began = cpu_ns(self.pid), time.monotonic()
+        self.cpu_before, self.others_before, self.began = cpu_ns(self.pid), others_ns(), time.monotonic()
         with open(f"{self.out}/load", "wb") as said:
             self.load = subprocess.Popen(["taskset", "-c", str(self.a.load_core), *self.kind.load(self.place, seconds)],
                                          stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True)
@@ -125,7 +133,7 @@ class Copy:
             time.sleep(max(0, self.until - time.monotonic()))
             self.load.kill()
         status = self.load.wait(seconds + 60)
-        took = time.monotonic() - self.began
+        took, others = time.monotonic() - self.began, others_ns() - self.others_before
         with open(f"{self.out}/load", errors="replace") as f:
             said = f.read()
         if status not in (0, -signal.SIGKILL if self.kind.endless else 0):
@@ -133,7 +141,8 @@ class Copy:
         requests, p99_us = self.kind.result(said, self.place, self.before)
         if not requests:
             raise pairs.RoundError(f"{self.kind.name} under {self.way} has answered nothing")
-        return {"requests": requests, "p99_us": p99_us, "cpu_ns": cpu_ns(self.pid) - self.cpu_before, "seconds": took}
+        return {"requests": requests, "p99_us": p99_us, "cpu_ns": cpu_ns(self.pid) - self.cpu_before, "seconds": took,
+                "others": others / (1e9 * took * os.cpu_count())}
 
     def stop(self):
         """Ends the server as its users do."""
@@ -172,17 +181,13 @@ def loaded(copies, seconds):
     return {c.way: c.end_load(seconds) for c in copies}
 
 
-def in_turns(copies):
-    """Each copy loaded alone, the others idle: {way: sums of its turns}."""
+def in_turns(copies, turns):
+    """Each copy loaded alone, the others idle: {way: its turns}."""
     found = {}
-    for turn in range(TURNS):
+    for turn in range(turns):
         for c in copies[turn % len(copies):] + copies[:turn % len(copies)]:
-            one = loaded([c], TURN_SECONDS)[c.way]
-            found.setdefault(c.way, []).append(one)
-    return {way: {"requests": sum(t["requests"] for t in turns), "cpu_ns": sum(t["cpu_ns"] for t in turns),
-                  "seconds": sum(t["seconds"] for t in turns),
-                  "p99_us": statistics.median(t["p99_us"] for t in turns) if turns[0]["p99_us"] else None}
-            for way, turns in found.items()}
+            found.setdefault(c.way, []).append(loaded([c], TURN_SECONDS)[c.way])
+    return found
 
 
 def one_round(a, kind, behind):
@@ -195,7 +200,7 @@ def one_round(a, kind, behind):
         for c in copies:
             c.wait_ready()
         loaded(copies, WARM_SECONDS)
-        found = {"together": loaded(copies, int(a.seconds or SECONDS)), "turns": in_turns(copies)}
+        found = {"together": loaded(copies, int(a.seconds or SECONDS)), "turns": in_turns(copies, a.turns)}
         for c in copies:
             c.stop()
         found["profile"] = next(c for c in copies if c.way == "penumbra").stated()
@@ -225,10 +230,15 @@ class Behind:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def cost_of(r, part, way):
+    """CPU time for a request."""
+    found = r[part][way] if part == "turns" else [r[part][way]]
+    return sum(t["cpu_ns"] for t in found) / sum(t["requests"] for t in found)
+
+
 def cost_percent(r, part, way):
     """CPU time for a request, above the native copy's of the round."""
-    each = {w: r[part][w]["cpu_ns"] / r[part][w]["requests"] for w in (way, "native")}
-    return 100 * (each[way] / each["native"] - 1)
+    return 100 * (cost_of(r, part, way) / cost_of(r, part, "native") - 1)
 
 
 def throughput_percent(r, part, way):
@@ -236,23 +246,38 @@ def throughput_percent(r, part, way):
     return 100 * (1 / (1 + cost_percent(r, part, way) / 100) - 1)
 
 
-def rate_percent(r, way):
-    """Requests a second, in turns, above the native copy's."""
-    rate = {w: r["turns"][w]["requests"] / r["turns"][w]["seconds"] for w in (way, "native")}
-    return 100 * (rate[way] / rate["native"] - 1)
+def rate(turn):
+    return turn["requests"] / turn["seconds"]
 
 
-def p99_percent(r, way):
-    mine, native = (r["turns"][w]["p99_us"] for w in (way, "native"))
-    return 100 * (mine / native - 1) if mine and native else None
+def p99(turn):
+    return turn["p99_us"]
+
+
+def above_native(rounds, way, value):
+    """Of each turn of all rounds: the value above that of the native copy's turn beside it, in percent."""
+    return [100 * (value(mine) / value(native) - 1) for r in rounds
+            for mine, native in zip(r["turns"][way], r["turns"]["native"]) if value(mine) and value(native)]
+
+
+def between(values):
+    """Where the median lies, with a probability of 95%: two of the values, whatever their distribution (the signs of their
+    differences from the true median are coins)."""
+    ordered, n = sorted(values), len(values)
+    below = max(0, math.floor((n - 1.96 * n ** 0.5) / 2))
+    return ordered[below], ordered[n - 1 - below]
 
 
 def summary(rounds):
     out = []
     for way in WAYS[1:]:
         values = [statistics.median(cost_percent(r, part, way) for r in rounds) for part in ("together", "turns")]
-        out.append(f"{way} together {values[0]:.2f}%, in turns {values[1]:.2f}%, "
-                   f"rate {statistics.median(rate_percent(r, way) for r in rounds):.2f}%")
+        text = f"{way} together {values[0]:.2f}%, in turns {values[1]:.2f}%"
+        for name, value in (("rate", rate), ("p99", p99)):
+            found = above_native(rounds, way, value)
+            least, most = between(found)
+            text += f", {name} {statistics.median(found):+.1f}% ({least:+.1f} to {most:+.1f})"
+        out.append(text)
     stated = statistics.median(r["profile"]["stated"] for r in rounds)
     return "; ".join(out) + f"; stated {stated:.2f}%"
 

@@ -1,4 +1,5 @@
 """docs/results/servers.md: servers under load, and the ping-pong."""
+import math
 import statistics
 
 import servers
@@ -7,6 +8,7 @@ import switching
 import tables
 
 TITLES = {"null": "null check", "penumbra": "**penumbra**", "perf": "perf -g"}
+RATE_LOST, P99_MORE = 2, 5  # what recording may cost, in percent
 
 
 def with_range(values, digits=1):
@@ -38,31 +40,48 @@ def cost_rows(data):
     return rows
 
 
-def turn_rows(data, value, native):
-    return [[e["server"], native(e["rounds"]), *(with_range([value(r, way) for r in e["rounds"]]) for way in TITLES)] for e in data]
+def with_interval(values):
+    least, most = servers.between(values)
+    return f"{statistics.median(values):+.1f} ({least:+.1f} to {most:+.1f})"
 
 
-def native_rate(rounds):
-    return f"{statistics.median(r['turns']['native']['requests'] / r['turns']['native']['seconds'] for r in rounds):,.0f}"
+def kept(data, value, least=-math.inf, most=math.inf):
+    """A sentence: of which servers penumbra keeps the bound, with the probability of the intervals."""
+    words = {"held": [], "missed": [], "uncertain": []}
+    for e in data:
+        low, high = servers.between(servers.above_native(e["rounds"], "penumbra", value))
+        word = "held" if low >= least and high <= most else "missed" if high < least or low > most else "uncertain"
+        words[word].append(e["server"])
+    return "; ".join(f"{word}: {', '.join(found) or 'none'}" for word, found in words.items())
 
 
-def native_p99(rounds):
-    return tables.shown(statistics.median(r["turns"]["native"]["p99_us"] / 1000 for r in rounds), 2)
+def turn_rows(data, value, shown):
+    rows = []
+    for e in data:
+        native = [value(t) for r in e["rounds"] for t in r["turns"]["native"]]
+        rows.append([e["server"], str(len(native)), shown(statistics.median(native)),
+                     *(with_interval(servers.above_native(e["rounds"], way, value)) for way in TITLES)])
+    return rows
 
 
 def servers_text(data):
-    loads = [r["load_average"] for e in data for r in e["rounds"]]
-    text = (f"\npenumbra at its default rate, perf at {servers.HZ} Hz. {store.neighbours(loads)} "
+    others = [t["others"] for e in data for r in e["rounds"] for turns in r["turns"].values() for t in turns]
+    text = (f"\npenumbra at its default rate, perf at {servers.HZ} Hz. Niced processes and the host's other guests had "
+            f"{100 * statistics.mean(others):.1f}% of the processors in turns, {100 * max(others):.0f}% in one at the most. "
             "A difference that is no larger than the null check of its row says nothing. In each cell: the "
             "median of rounds, the smallest and the largest, in percent of the native copy of the round.\n\n"
             f"## Loaded at the same time\n\nFour copies share a core for {servers.SECONDS} s, at the most. Requests a second of "
             "CPU time of the server's own processes.\n\n")
     text += tables.table(["server", "rounds", "native, requests a CPU second", *TITLES.values()], together_rows(data))
-    text += (f"\n## Loaded in turns\n\n{servers.TURNS} turns of {servers.TURN_SECONDS} s for each copy and round, the others idle. "
-             "Requests a second:\n\n")
-    text += tables.table(["server", "native", *TITLES.values()], turn_rows(data, servers.rate_percent, native_rate))
+    text += (f"\n## Loaded in turns\n\nTurns of {servers.TURN_SECONDS} s, in which the other copies are idle. Each is compared with "
+             "the native copy's turn that is next to it; in each cell the median of these differences, and between what it lies "
+             "with a probability of 95%. Requests a second:\n\n")
+    head = ["server", "turns"]
+    text += tables.table([*head, "native", *TITLES.values()], turn_rows(data, servers.rate, lambda v: f"{v:,.0f}"))
+    text += f"\nAt most {RATE_LOST}% fewer under penumbra: {kept(data, servers.rate, least=-RATE_LOST)}.\n"
     text += "\nThe 99th percentile of the latency, by what loads it:\n\n"
-    text += tables.table(["server", "native, ms", *TITLES.values()], turn_rows(data, servers.p99_percent, native_p99))
+    text += tables.table([*head, "native, ms", *TITLES.values()], turn_rows(data, servers.p99, lambda v: tables.shown(v / 1000, 2)))
+    text += f"\nAt most {P99_MORE}% more under penumbra: {kept(data, servers.p99, most=P99_MORE)}.\n"
     text += ("\n## Stated and measured\n\nWhat the profile says that it cost, and the CPU time for a request above the native copy's, both "
              "in percent of the latter; how far two native copies were apart at the same time, on the mean; and the share of the "
              "CPU time that samples stand for. The profile's account is of the whole run, with the server's start.\n\n")
@@ -100,5 +119,6 @@ def run(a, say):
     text = tables.head_lines("Servers, and threads that hand over", ["bench/run.py servers"], loaded + switched)
     text += servers_text(loaded) if loaded else ""
     text += switching_text(switched) if switched else ""
-    tables.write("servers.md", text)
+    note = tables.note("servers.md")
+    tables.write("servers.md", text + ("\n" + note.rstrip("\n") + "\n" if note else ""))
     say("wrote docs/results/servers.md")

@@ -13,8 +13,17 @@ import store
 import suite
 import tables
 
-WAYS = {"plain": (), "values": ("--tool", "values"), "shadow": ("--carrier", "shadow", "--tool", "values", "--budget", "1%")}
-TITLES = {"plain": "plain sampling", "values": "`--tool values`", "shadow": "shadows, `--budget 1%`"}
+WAYS = {"plain": (), "values": ("--tool", "values"), "shadow": ("--carrier", "shadow", "--tool", "values", "--budget", "1%"),
+        "budget": ("--budget", "1%"), "wall": ("-e", "wall"), "malloc": ("-e", "malloc"), "faults": ("-e", "page-faults"),
+        "attach": ("-p",)}
+TITLES = {"plain": "plain sampling", "values": "`--tool values`", "shadow": "shadows, `--budget 1%`", "budget": "`--budget 1%`",
+          "wall": "`-e wall`", "malloc": "`-e malloc`", "faults": "`-e page-faults`", "attach": "attached (`-p`)"}
+ATTACH = """hold=$1 ready=$2 penumbra=$3 profile=$4; shift 4
+"$@" & p=$!
+until [ -s "$ready" ] && ! [ /proc/$p/exe -ef "$hold" ]; do sleep 0.01; done
+"$penumbra" record -q -p $p -o "$profile"
+wait $p
+"""
 QUICK = ["xz", "gzip", "bzip2", "perl", "python3", "sqlite3", "cc1"]
 LEAST, MOST = 0.8, 1.25
 DEEP, DEEP_ROUNDS, PROCESSES = 200_000, 500_000, 1500
@@ -50,6 +59,10 @@ def make_inputs(programs):
 
 
 def record(a, options):
+    """A program must have left the helper that holds it before it is attached to: what executes another is lost sight of."""
+    if options == WAYS["attach"]:
+        return lambda hold, out: ["/bin/sh", "-c", ATTACH, "sh", a.tools.hold, f"{out}/../ready", a.tools.penumbra,
+                                  f"{out}/penumbra.pnb", *hold()]
     return lambda hold, out: [a.tools.penumbra, "record", "-q", *options, "-o", f"{out}/penumbra.pnb", "--", *hold()]
 
 
@@ -71,7 +84,7 @@ def kind_of(a, program):
     """Of a round: process numbers come round where many processes end, so that parents do not tell which are the
     program's. wait4 tells, but has shadows among them."""
     many = program.name == "processes"
-    ways = [way for way in a.ways or WAYS if not (many and way == "shadow")]
+    ways = [way for way in a.ways or WAYS if not (many and way in ("shadow", "attach"))]
     return pairs.Round if many else shadows.ShadowRound, ways
 
 
