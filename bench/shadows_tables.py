@@ -102,7 +102,7 @@ def figure(data, number, entry):
     said = PAPER.get((tool, measure), {})
     paper = [(i, i, said[c]) for i, (c, _) in enumerate(kept) if c in said]
     name = f"shadows-{number}.svg"
-    tables.write(name, plot.bars(title, unit, [((c[0], f"{c[1]:g}"), v) for c, v in kept], paper, least))
+    tables.put(name, plot.bars(title, unit, [((c[0], f"{c[1]:g}"), v) for c, v in kept], paper, least))
     note = "Bars: average; dots: programs" + ("; dashed: the paper's average" if paper else "") + "."
     return f"\n## {title}\n\n{unit}; columns: sample size, load. {note}\n\n![{title}]({name})\n\n{text}"
 

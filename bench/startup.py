@@ -105,5 +105,6 @@ def tables_run(a, say):
     ways = list(data["processes"]["execs"])
     text += tables.table(["", *ways], [[kind, *(f"{1e6 * row[w]:.0f}" for w in ways)]
                                        for kind, row in data["processes"].items()])
-    tables.write("startup.md", text)
+    note = tables.note("startup.md")
+    tables.write("startup.md", text + ("\n" + note if note else ""))
     say("wrote docs/results/startup.md")

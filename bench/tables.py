@@ -2,6 +2,7 @@
 import json
 import os
 import statistics
+import textwrap
 
 import distortion
 import inputs
@@ -11,6 +12,7 @@ import store
 import suite
 
 RESULTS = os.path.join(os.path.dirname(inputs.HERE), "docs", "results")
+WIDTH = 100
 NOTES = os.path.join(inputs.HERE, "notes")
 TITLES = {"null": "null check", "empty": "empty handler", "empty-fasync": "empty handler, asynchronous signal",
           "empty-itimer": "empty handler, setitimer", "penumbra": "**penumbra**", "perf": "perf, no stacks",
@@ -52,14 +54,29 @@ def note(name):
         return ""
 
 
-def write(name, text):
+def filled(text):
+    """Markdown whose paragraphs end at WIDTH columns; tables, headings, lists and commands stay."""
+    blocks = []
+    for block in text.split("\n\n"):
+        lines = block.strip("\n").split("\n")
+        if not any(line.startswith(("|", "#", " ", "-")) for line in lines):
+            block = textwrap.fill(" ".join(lines), WIDTH, break_long_words=False, break_on_hyphens=False)
+        blocks.append(block)
+    return "\n\n".join(blocks).rstrip("\n") + "\n"
+
+
+def put(name, text):
     os.makedirs(RESULTS, exist_ok=True)
     with open(os.path.join(RESULTS, name), "w") as f:
         f.write(text)
 
 
+def write(name, text):
+    put(name, filled(text))
+
+
 def write_json(name, data):
-    write(name, json.dumps(data, separators=(",", ":")).replace('},"', '},\n"') + "\n")
+    put(name, json.dumps(data, separators=(",", ":")).replace('},"', '},\n"') + "\n")
 
 
 def in_suite(data, hz):

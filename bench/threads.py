@@ -121,7 +121,8 @@ def tables_run(a, say):
     loads = [r["load_average"] for e in data.values() for r in e["rounds"]]
     titles = [TITLES[n] for n in NAMES]
     text = tables.head_lines("Many threads", ["bench/run.py threads"], data.values())
-    text += (f"\nSimultaneous copies at {HZ} Hz which share a core, the medians of rounds. {store.neighbours(loads)}"
+    text += (f"\nSimultaneous copies at {HZ} Hz which share a core, the medians of rounds. The load average, these copies "
+             f"among it, was {min(loads):.0f} at the least."
              "\n\n## Memory\n\nThreads that sleep "
              "a second, work some microseconds, and sleep again. Resident memory of the program when all have begun, in kB: of one "
              "thread, and what each further one adds. *spool*: storage of the file that the program shares with its collector, "
@@ -144,5 +145,6 @@ def tables_run(a, say):
                      f"{statistics.median(100 * (x['null']['own_us'] / x['native']['own_us'] - 1) for x in r):.2f}",
                      f"{of(r, 'penumbra', 'coverage'):.0f}"])
     text += tables.table(["program", "stated, %", "measured, %", "null, %", "CPU time covered, %"], rows)
-    tables.write("threads.md", text)
+    note = tables.note("threads.md")
+    tables.write("threads.md", text + ("\n" + note if note else ""))
     say("wrote docs/results/threads.md")
