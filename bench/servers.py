@@ -26,6 +26,7 @@ NAMES = ["redis", "memcached", "nginx", "haproxy", "postgres", "mariadb", "switc
 WAYS = ["native", "null", "penumbra", "perf"]
 SECONDS, WARM_SECONDS = 6, 1
 TURNS, TURN_SECONDS = 15, 1  # many short ones: what else the machine does changes slowly
+DISTURBED = 0.02  # of the processors' time, which niced processes and other guests have in a turn
 HZ = 997
 TICK_NS = 1000000000 // os.sysconf("SC_CLK_TCK")
 
@@ -254,10 +255,16 @@ def p99(turn):
     return turn["p99_us"]
 
 
+def quiet_turns(rounds):
+    """The rows of turns, one of each way, in none of which others were at work: {way: turn}."""
+    rows = [dict(zip(r["turns"], row)) for r in rounds for row in zip(*r["turns"].values())]
+    return [row for row in rows if all(turn["others"] <= DISTURBED for turn in row.values())]
+
+
 def above_native(rounds, way, value):
-    """Of each turn of all rounds: the value above that of the native copy's turn beside it, in percent."""
-    return [100 * (value(mine) / value(native) - 1) for r in rounds
-            for mine, native in zip(r["turns"][way], r["turns"]["native"]) if value(mine) and value(native)]
+    """Of each quiet row: the value above that of the native copy's turn, in percent."""
+    return [100 * (value(row[way]) / value(row["native"]) - 1) for row in quiet_turns(rounds)
+            if value(row[way]) and value(row["native"])]
 
 
 def between(values):
@@ -275,8 +282,9 @@ def summary(rounds):
         text = f"{way} together {values[0]:.2f}%, in turns {values[1]:.2f}%"
         for name, value in (("rate", rate), ("p99", p99)):
             found = above_native(rounds, way, value)
-            least, most = between(found)
-            text += f", {name} {statistics.median(found):+.1f}% ({least:+.1f} to {most:+.1f})"
+            if found:
+                least, most = between(found)
+                text += f", {name} {statistics.median(found):+.1f}% ({least:+.1f} to {most:+.1f})"
         out.append(text)
     stated = statistics.median(r["profile"]["stated"] for r in rounds)
     return "; ".join(out) + f"; stated {stated:.2f}%"

@@ -15,6 +15,8 @@ def with_range(values, digits=1):
     values = [v for v in values if v is not None]
     if not values:
         return ""
+    if len(values) == 1:
+        return f"{values[0]:+.{digits}f}"
     return f"{statistics.median(values):+.{digits}f} ({min(values):+.{digits}f} to {max(values):+.{digits}f})"
 
 
@@ -41,6 +43,8 @@ def cost_rows(data):
 
 
 def with_interval(values):
+    if not values:
+        return ""
     least, most = servers.between(values)
     return f"{statistics.median(values):+.1f} ({least:+.1f} to {most:+.1f})"
 
@@ -49,33 +53,39 @@ def kept(data, value, least=-math.inf, most=math.inf):
     """A sentence: of which servers penumbra keeps the bound, with the probability of the intervals."""
     words = {"held": [], "missed": [], "uncertain": []}
     for e in data:
-        low, high = servers.between(servers.above_native(e["rounds"], "penumbra", value))
+        found = servers.above_native(e["rounds"], "penumbra", value)
+        low, high = servers.between(found) if found else (-math.inf, math.inf)
         word = "held" if low >= least and high <= most else "missed" if high < least or low > most else "uncertain"
         words[word].append(e["server"])
     return "; ".join(f"{word}: {', '.join(found) or 'none'}" for word, found in words.items())
 
 
+def left_out(data):
+    turns = sum(len(r["turns"]["native"]) for e in data for r in e["rounds"])
+    quiet = sum(len(servers.quiet_turns(e["rounds"])) for e in data)
+    return f"{turns - quiet} of {turns} were left out"
+
+
 def turn_rows(data, value, shown):
     rows = []
     for e in data:
-        native = [value(t) for r in e["rounds"] for t in r["turns"]["native"]]
-        rows.append([e["server"], str(len(native)), shown(statistics.median(native)),
+        native = [value(row["native"]) for row in servers.quiet_turns(e["rounds"])]
+        rows.append([e["server"], str(len(native)), shown(statistics.median(native)) if native else "",
                      *(with_interval(servers.above_native(e["rounds"], way, value)) for way in TITLES)])
     return rows
 
 
 def servers_text(data):
-    others = [t["others"] for e in data for r in e["rounds"] for turns in r["turns"].values() for t in turns]
-    text = (f"\npenumbra at its default rate, perf at {servers.HZ} Hz. Niced processes and the host's other guests had "
-            f"{100 * statistics.mean(others):.1f}% of the processors in turns, {100 * max(others):.0f}% in one at the most. "
+    text = (f"\npenumbra at its default rate, perf at {servers.HZ} Hz. "
             "A difference that is no larger than the null check of its row says nothing. In each cell: the "
             "median of rounds, the smallest and the largest, in percent of the native copy of the round.\n\n"
             f"## Loaded at the same time\n\nFour copies share a core for {servers.SECONDS} s, at the most. Requests a second of "
             "CPU time of the server's own processes.\n\n")
     text += tables.table(["server", "rounds", "native, requests a CPU second", *TITLES.values()], together_rows(data))
     text += (f"\n## Loaded in turns\n\nTurns of {servers.TURN_SECONDS} s, in which the other copies are idle. Each is compared with "
-             "the native copy's turn that is next to it; in each cell the median of these differences, and between what it lies "
-             "with a probability of 95%. Requests a second:\n\n")
+             f"the native copy's turn that is next to it, if niced processes and the host's other guests had no more than "
+             f"{100 * servers.DISTURBED:.0f}% of the processors meanwhile ({left_out(data)}). In each cell: the median of these "
+             "differences, and between what it lies with a probability of 95%. Requests a second:\n\n")
     head = ["server", "turns"]
     text += tables.table([*head, "native", *TITLES.values()], turn_rows(data, servers.rate, lambda v: f"{v:,.0f}"))
     text += f"\nAt most {RATE_LOST}% fewer under penumbra: {kept(data, servers.rate, least=-RATE_LOST)}.\n"
