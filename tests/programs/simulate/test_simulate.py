@@ -143,6 +143,34 @@ def threads():
     expect(abs(of["windows"] - of["instructions"] / of["period"]) < 8 and of["windows"] > 20, f"{of}")
 
 
+def misprediction_rate(of):
+    return of["events"]["mispredicted"] / of["events"]["branches"]
+
+
+def warmed_branches():
+    """What windows do not see has taught the predictors; with --cold it has not."""
+    program = [os.environ["PHASES_OF_CODE"], "branches"]
+    settings = ["--sample", "--period", "130k", "--warming", "2k", "--window", "1k"]
+    whole = misprediction_rate(simulated(program)[0]["simulated"])
+    for seed in range(3):
+        options = [*settings, "--seed", str(seed)]
+        warm = misprediction_rate(simulated(program, options)[0]["simulated"])
+        cold = misprediction_rate(simulated(program, [*options, "--cold"])[0]["simulated"])
+        expect(warm < whole + 0.1 and cold > whole + 0.2, f"{seed}: {warm}, {cold}, {whole}")
+
+
+def warmed_code():
+    """Code between windows is in the micro-op cache, which a narrow fetch makes visible."""
+    program = [os.environ["PHASES_OF_CODE"]]
+    # with memory that is near, few windows in phases' first rounds decide nothing
+    machine = ["--set", "fetch_width=1", "--set", "memory_latency=60"]
+    whole = simulated(program, machine)[0]["simulated"]["cpi"]
+    options = ["--sample", "--period", "60k", "--warming", "2k", "--window", "1k", *machine]
+    cpis = [simulated(program, [*options, "--seed", str(seed)])[0]["simulated"]["sampled"]["cpi"]
+            for seed in range(3)]
+    expect(abs(sum(cpis) / len(cpis) - whole) < 0.2 * whole, f"{cpis}, {whole}")
+
+
 def walk(tree):
     """Each node with the names from the root down to it. No recursion: trees may be deep."""
     todo = [(tree, ())]
@@ -285,4 +313,5 @@ def wrong():
 if __name__ == "__main__":
     main({"annotated": annotated, "contexts": contexts, "counts": counts, "machines": machines,
           "page": page, "processes": processes, "programs": programs, "sampled": sampled,
-          "seeds": seeds, "threads": threads, "warmed": warmed, "wrong": wrong})
+          "seeds": seeds, "threads": threads, "warmed": warmed,
+          "warmed-branches": warmed_branches, "warmed-code": warmed_code, "wrong": wrong})
