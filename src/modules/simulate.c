@@ -43,9 +43,10 @@ struct known {
     struct known *older;    /* other code at this address */
 };
 
-/* One thread. */
+/* One thread, as long as it executes one program: exec makes another process of it. */
 struct core {
-    int32_t process, thread;
+    const struct host_process *process;
+    int32_t thread;
     struct model_core *model;   /* without productions */
     struct simulate_dise *dise; /* with productions */
     struct simulate_paths *paths;
@@ -224,11 +225,21 @@ static void execute_last(struct penumbra_host *host, struct core *c, uint64_t ne
     c->last = NULL;
 }
 
+/* Is there one of the program that the thread has executed since? Younger cores come first. */
+static bool is_succeeded(const struct core *c)
+{
+    const struct core *younger = all.cores;
+    while (younger != c && (younger->thread != c->thread ||
+                            younger->process->record->pid != c->process->record->pid))
+        younger = younger->next;
+    return younger != c;
+}
+
 static bool is_gone(const struct core *c)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%d", c->process, c->thread);
-    return access(path, F_OK) != 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d", c->process->record->pid, c->thread);
+    return is_succeeded(c) || access(path, F_OK) != 0;
 }
 
 /* A core takes some megabytes. What an ended thread has still left in its ring gets a new one. */
@@ -264,8 +275,10 @@ static bool core_make(struct penumbra_host *host, struct core *c)
     return c->dise || c->model;
 }
 
-static struct core *core_of(struct penumbra_host *host, int32_t process, int32_t thread)
+/* The current process's. */
+static struct core *core_of(struct penumbra_host *host, int32_t thread)
 {
+    const struct host_process *process = host->current;
     struct core *c = all.recent;
     if (c && c->process == process && c->thread == thread)
         return c;
@@ -308,7 +321,7 @@ static void take_items(const struct penumbra_tuple *t, struct core *c)
 
 static void sequence(struct penumbra_host *host, const struct penumbra_sequence *s)
 {
-    struct core *c = core_of(host, s->process, s->thread);
+    struct core *c = core_of(host, s->thread);
     if (c && host->window != c->window.number) {
         c->last = NULL; /* where it went is not known */
         c->warm.block = NULL;
@@ -343,7 +356,7 @@ static const struct tuple_insn *find_record(void *data, uint32_t id)
 static void warm(struct penumbra_host *host, struct host_ring *from, int32_t tid,
                  const uint64_t *words, uint32_t count)
 {
-    struct core *c = core_of(host, from->process->record->pid, tid);
+    struct core *c = core_of(host, tid);
     if (!c || !c->model) {
         all.incomplete = true;
         return;

@@ -143,6 +143,16 @@ def threads():
     expect(abs(of["windows"] - of["instructions"] / of["period"]) < 8 and of["windows"] > 20, f"{of}")
 
 
+def execs():
+    """What a thread executes after exec has windows of its own, though they have the same numbers."""
+    program = [os.environ["EXECS"]]
+    options = ["--sample", "--period", "1M", "--warming", "2k", "--window", "1k"]
+    once = simulated(program, options)[0]["simulated"]["sampled"]
+    both = simulated([*program, "again"], options)[0]["simulated"]["sampled"]
+    expect(once["windows"] == 1 and both["windows"] == 2, f"{once}, {both}")
+    expect(abs(both["instructions"] / once["instructions"] - 2) < 0.1, f"{once}, {both}")
+
+
 def misprediction_rate(of):
     return of["events"]["mispredicted"] / of["events"]["branches"]
 
@@ -311,7 +321,7 @@ def wrong():
 
 
 if __name__ == "__main__":
-    main({"annotated": annotated, "contexts": contexts, "counts": counts, "machines": machines,
+    main({"annotated": annotated, "contexts": contexts, "counts": counts, "execs": execs, "machines": machines,
           "page": page, "processes": processes, "programs": programs, "sampled": sampled,
           "seeds": seeds, "threads": threads, "warmed": warmed,
           "warmed-branches": warmed_branches, "warmed-code": warmed_code, "wrong": wrong})
