@@ -46,7 +46,7 @@ struct values_flush {
         uint32_t slot;   /* of the next one */
         uint32_t mask;   /* of lines[] */
         bool lost;       /* nobody makes room */
-        uint64_t lines[WARM_LINES_MOST]; /* touched last, * 2; + 1: stored to */
+        uint64_t *lines; /* touched last, * 2; + 1: stored to */
     } warm;              /* values_warm.c's */
 };
 

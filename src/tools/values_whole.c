@@ -583,7 +583,15 @@ static void arguments_take(struct values_flush *f, uint32_t site)
     f->c->called = f->c->open && f->c->site == site;
 }
 
-/* The last instruction of a window is not complete: where it went was not appended. */
+/* Of a sampled simulation, which has some. */
+static void lines_forget(struct values_flush *f)
+{
+    for (uint32_t i = 0; i < values.settings->sample.lines; i++)
+        f->warm.lines[i] = 0;
+}
+
+/* The last instruction of a window is not complete: where it went was not appended. Lines that it
+ * touched are not those that were touched last before it. */
 static void window_take(struct values_flush *f, uint32_t window)
 {
     struct tuple_cursor *c = f->c;
@@ -596,6 +604,7 @@ static void window_take(struct values_flush *f, uint32_t window)
     c->continues = 0;
     c->passing = !window;
     c->window = window;
+    lines_forget(f);
 }
 
 void values_whole_window_as(struct engine_thread *t, uint32_t window)
@@ -657,7 +666,10 @@ void values_whole_flush_as(struct engine_thread *t, const uint8_t *records, uint
     struct values_flush f = {.thread = t, .ring = ring, .c = &ring->cursor, .mask = ring->size - 1,
                       .data = tuples_word_as(hook_spool(t), ring, 0),
                       .from = {records}};
-    f.warm.mask = values.settings->sample.lines - 1;
+    uint64_t lines[WARM_LINES_MOST];
+    f.warm.lines = lines;
+    f.warm.mask = values.settings->sample.lines ? values.settings->sample.lines - 1 : 0;
+    lines_forget(&f);
     while (f.from.at < records + size)
         part_take(&f);
     values_warm_end_as(&f);
