@@ -39,7 +39,8 @@ struct host_region {
     uint32_t kind; /* enum hotlist_region */
 };
 
-enum { HOST_KEYS = 1 << 12, HOST_EMITTED_BITS = 14 };
+enum { HOST_KEYS = 1 << 12, HOST_EMITTED_BITS = 14, HOST_COSTS = 2 };
+struct spool_costs; /* profile/simulate.h */
 
 struct host_process {
     spool_ref ref;
@@ -58,6 +59,8 @@ struct host_process {
         uint32_t kind;
     } *emitted; /* so are hotlists; forgotten with the keys */
     bool remembers; /* there are some */
+    struct spool_costs *costs[HOST_COSTS]; /* simulate_rows.c's: the newest chunks; NULL: none */
+    uint32_t contexts;                     /* in all of them */
 };
 
 /* Forgets what is no longer so. */

@@ -1,32 +1,9 @@
 #include "modules/simulate_rows.h"
 
-#include <stdlib.h>
-
 enum kind { INSTRUCTIONS, CONTEXTS, KINDS };
 static const uint32_t most[KINDS] = {SPOOL_COSTS_MOST, SPOOL_CONTEXTS_MOST};
 
-/* The newest chunks of a process. */
-struct newest {
-    const struct host_process *process;
-    struct spool_costs *chunks[KINDS];
-    uint32_t contexts;
-    struct newest *next;
-};
-
-static struct newest *all;
-
-static struct newest *newest_of(const struct host_process *p)
-{
-    struct newest *n = all;
-    while (n && n->process != p)
-        n = n->next;
-    if (n)
-        return n;
-    n = calloc(1, sizeof *n);
-    if (n)
-        *n = (struct newest){.process = p, .next = all};
-    return n ? all = n : NULL;
-}
+_Static_assert((int)KINDS == (int)HOST_COSTS, "those that a process has");
 
 static struct spool_costs *chunk_new(struct penumbra_host *host, uint32_t first)
 {
@@ -46,18 +23,18 @@ static struct spool_costs *chunk_new(struct penumbra_host *host, uint32_t first)
 }
 
 /* A chunk of the current process with room. */
-static struct spool_costs *chunk_of(struct penumbra_host *host, struct newest *n, enum kind kind)
+static struct spool_costs *chunk_of(struct penumbra_host *host, enum kind kind)
 {
-    struct spool_costs *chunk = n->chunks[kind];
+    struct host_process *p = host->current;
+    struct spool_costs *chunk = p->costs[kind];
     if (chunk && chunk->count < most[kind])
         return chunk;
-    return n->chunks[kind] = chunk_new(host, kind == CONTEXTS ? n->contexts + 1 : 0);
+    return p->costs[kind] = chunk_new(host, kind == CONTEXTS ? p->contexts + 1 : 0);
 }
 
 struct spool_cost *simulate_row_new(struct penumbra_host *host, uint64_t pc)
 {
-    struct newest *n = newest_of(host->current);
-    struct spool_costs *chunk = n ? chunk_of(host, n, INSTRUCTIONS) : NULL;
+    struct spool_costs *chunk = chunk_of(host, INSTRUCTIONS);
     if (!chunk)
         return NULL;
     struct spool_cost *row = &chunk->rows[chunk->count];
@@ -69,13 +46,12 @@ struct spool_cost *simulate_row_new(struct penumbra_host *host, uint64_t pc)
 struct simulate_node simulate_node_new(struct penumbra_host *host,
                                        const struct spool_context_cost *row)
 {
-    struct newest *n = newest_of(host->current);
-    struct spool_costs *chunk = n ? chunk_of(host, n, CONTEXTS) : NULL;
+    struct spool_costs *chunk = chunk_of(host, CONTEXTS);
     if (!chunk)
         return (struct simulate_node){0};
     struct spool_context_cost *to = &spool_costs_contexts(chunk)[chunk->count];
     *to = (struct spool_context_cost){
         .key = row->key, .parent = row->parent, .thread = row->thread};
     __atomic_store_n(&chunk->count, chunk->count + 1, __ATOMIC_RELEASE);
-    return (struct simulate_node){to, ++n->contexts};
+    return (struct simulate_node){to, ++host->current->contexts};
 }
