@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "modules/host_internal.h"
+#include "modules/simulate_warm.h"
 
 enum { FACTS_MOST = 64, TEXT_SIZE = 256, NAMES_MOST = 4096 };
 /* Rings that are a quarter full ring the bell. Each look besides makes the program's caches and one
@@ -173,8 +174,10 @@ void host_free(struct penumbra_host *host)
         return;
     for (uint32_t i = 0; i < host->process_count; i++)
         free_process(host->processes[i]);
-    for (uint32_t i = 0; i < host->ring_count; i++)
+    for (uint32_t i = 0; i < host->ring_count; i++) {
         free(host->rings[i].calls);
+        simulate_blocks_free(host->rings[i].blocks);
+    }
     free(host->processes);
     free(host->rings);
     free(host->table.slots);
