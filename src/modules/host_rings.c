@@ -210,7 +210,6 @@ static void show_end(struct penumbra_host *host)
     __atomic_store_n(&host->values->busy, 0, __ATOMIC_RELAXED);
     host->sequence = NULL;
     __atomic_fetch_add(&host->values->progress, 1, __ATOMIC_RELAXED);
-    host->values->sequences++;
 }
 
 static void show_warm(struct penumbra_host *host, struct host_ring *from, const uint64_t *words)
@@ -253,6 +252,7 @@ static void show(struct penumbra_host *host, struct host_ring *from, const uint6
     show_begin(host, from, process, head);
     host->module->sequence(host, &sequence);
     show_end(host);
+    host->values->sequences++;
     host->values->tuples += count;
 }
 

@@ -127,13 +127,14 @@ bool values_warm_alone_make_as(const struct hook_block *block, struct hooks *h)
 
 /* ---- words ---- */
 
+/* False, too, where a sequence of tuples is open, which words are not to get into. */
 static bool room_make_as(struct values_flush *f, uint32_t words)
 {
     struct tuple_cursor *c = f->c;
     if (c->at && c->at + words * WORD > f->warm.end)
         values_warm_end_as(f);
     if (c->at)
-        return true;
+        return f->warm.end;
     if (f->warm.lost || !values_warm_sequence_as(f->thread, f->ring, WARM_WORDS_MOST)) {
         f->warm.lost = true; /* till the ring is emptied again */
         return false;
