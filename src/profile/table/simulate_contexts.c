@@ -34,12 +34,15 @@ static int compare_chunks(const void *a, const void *b)
 
 /* ---- one context ---- */
 
+static int compare_to_tree(const void *thread, const void *tree)
+{
+    int32_t tid = *(const int32_t *)thread, of = ((const struct tree *)tree)->thread->tid;
+    return (tid > of) - (tid < of);
+}
+
 static struct tree *tree_of(struct reading *r, int32_t thread)
 {
-    for (uint32_t i = 0; i < r->tree_count; i++)
-        if (r->trees[i].thread->tid == thread)
-            return &r->trees[i];
-    return NULL;
+    return bsearch(&thread, r->trees, r->tree_count, sizeof *r->trees, compare_to_tree);
 }
 
 static uint64_t take_cycles(struct tree *t, unsigned cause, uint64_t parts)
@@ -93,6 +96,14 @@ static bool add_row(struct reading *r, uint32_t number, const struct spool_conte
 
 /* ---- all ---- */
 
+/* By number; of threads with the same one, the first in the profile. */
+static int compare_trees(const void *a, const void *b)
+{
+    const struct profile_thread *x = ((const struct tree *)a)->thread;
+    const struct profile_thread *y = ((const struct tree *)b)->thread;
+    return x->tid != y->tid ? (x->tid > y->tid) - (x->tid < y->tid) : (x > y) - (x < y);
+}
+
 static bool begin(struct reading *r)
 {
     struct profile *p = r->q->profile;
@@ -101,12 +112,17 @@ static bool begin(struct reading *r)
     r->places = calloc((size_t)r->numbers + 1, sizeof *r->places);
     if (!r->trees || !r->places)
         return false;
-    for (uint32_t i = 0; i < p->thread_count; i++) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        if (p->threads[i].process == r->q->process)
+            r->trees[count++].thread = &p->threads[i];
+    qsort(r->trees, count, sizeof *r->trees, compare_trees);
+    for (uint32_t i = 0; i < count; i++) {
         struct tree *t = &r->trees[r->tree_count];
-        if (p->threads[i].process != r->q->process || tree_of(r, p->threads[i].tid))
+        if (r->tree_count && t[-1].thread->tid == r->trees[i].thread->tid)
             continue;
         r->tree_count++;
-        t->thread = &p->threads[i];
+        t->thread = r->trees[i].thread;
         if (tree_sum_node(&t->sum, UINT32_MAX, &root) == UINT32_MAX)
             return false;
     }
