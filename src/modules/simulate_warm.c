@@ -7,7 +7,7 @@
 
 enum { BLOCKS_MOST = 1 << 22 };
 /* A count that no run gets to: the instruction faults or is interrupted before. */
-enum { REPEATED_MOST = 1 << 30 };
+#define REPEATED_MOST (UINT64_C(1) << 40)
 
 struct simulate_block {
     uint64_t pc, end;
@@ -18,7 +18,7 @@ struct simulate_block {
     struct slot {
         uint64_t pc;
         uint32_t size; /* 0: it is not accessed */
-        bool store;
+        bool store, repeated;
     } slots[];
 };
 
@@ -51,6 +51,7 @@ static void insn_add(struct simulate_block *b, const struct tuple_insn *r,
     for (unsigned i = 0; i < r->memories; i++) {
         struct slot *s = &b->slots[b->slot_count++];
         s->pc = r->address;
+        s->repeated = insn->flags & INSN_REPEATED;
         slot_describe(s, insn, i);
     }
 }
@@ -132,16 +133,31 @@ static uint64_t enter(struct model_core *core, struct simulate_warm *at,
     return b->count;
 }
 
+/* Caches have nothing left of what was touched earlier than so many bytes ago. */
+static uint64_t bytes_kept(const struct machine *m)
+{
+    uint32_t most = m->l1d_size > m->l2_size ? m->l1d_size : m->l2_size;
+    return 2 * (uint64_t)(most > m->l3_size ? most : m->l3_size);
+}
+
+/* How often a comparison is repeated is not known: up to the first difference, or not at all. */
+static uint64_t elements_of(const struct slot *s, uint64_t repeat)
+{
+    uint64_t most = s->repeated ? REPEATED_MOST / s->size : 1;
+    return repeat < most ? repeat : most;
+}
+
 static void touch(struct model_core *core, const struct simulate_warm *at, uint32_t slot,
                   uint64_t address)
 {
     struct simulate_block *b = at->block;
     if (!b || slot >= b->slot_count || !b->slots[slot].size)
         return;
-    uint64_t most = REPEATED_MOST / b->slots[slot].size;
-    uint64_t size = (at->repeat < most ? at->repeat : most) * b->slots[slot].size;
+    const struct slot *s = &b->slots[slot];
+    uint64_t size = elements_of(s, at->repeat) * s->size, kept = bytes_kept(model_machine(core));
+    uint64_t left_out = size > kept ? size - kept : 0; /* elements are taken upwards */
     if (size)
-        model_warm_data(core, b->slots[slot].pc, address, size, b->slots[slot].store);
+        model_warm_data(core, s->pc, address + left_out, size - left_out, s->store);
 }
 
 /* The block that begins at words[0]; returns how many words it takes besides. */
