@@ -123,17 +123,23 @@ static uint32_t *write_frames(struct json *j, const struct page_tree *t)
     return frame;
 }
 
-static void write_left_out(struct json *j, const struct page_tree *t)
+/* The next value: those that are not 0, each behind its distance from the one before. */
+static void write_sparse(struct json *j, const uint64_t *values, uint32_t count)
 {
-    json_key(j, "left_out");
     json_open(j, '[');
-    for (uint32_t i = 0, last = 0; i < t->count; i++)
-        if (t->left_out[i]) {
+    for (uint32_t i = 0, last = 0; i < count; i++)
+        if (values[i]) {
             json_u64(j, i - last);
-            json_u64(j, t->left_out[i]);
+            json_u64(j, values[i]);
             last = i;
         }
     json_close(j, ']');
+}
+
+static void write_left_out(struct json *j, const struct page_tree *t)
+{
+    json_key(j, "left_out");
+    write_sparse(j, t->left_out, t->count);
 }
 
 /* Those of a single thread are what the nodes have. */
@@ -207,6 +213,42 @@ static void write_stacks(struct json *j, const struct page_tree *t)
     json_close(j, ']');
 }
 
+static bool is_written(const struct page_tree *t, uint32_t node)
+{
+    return t->written[t->place[node]] == node;
+}
+
+/* What nodes have of a metric that are not written, and the node above is. */
+static void left_out_of(const struct page_tree *t, unsigned metric, uint64_t *sums)
+{
+    const struct view_tree *tree = &t->view->tree;
+    for (uint32_t i = 0; i < t->count; i++)
+        sums[i] = 0;
+    for (uint32_t i = 1; i < tree->count; i++) {
+        uint32_t above = tree->nodes[i].parent;
+        uint64_t *sum = &sums[t->place[above]];
+        if (!is_written(t, i) && is_written(t, above))
+            *sum = add_saturated(*sum, view_tree_weights(tree, i)[metric]);
+    }
+}
+
+/* As "left_out" is of cycles; in the order of "simulated". */
+static void write_stacks_left_out(struct json *j, const struct page_tree *t)
+{
+    if (!profile_is_simulated(t->view->profile))
+        return;
+    uint64_t *sums = calloc((size_t)t->count + 1, sizeof *sums);
+    j->out->failed |= !sums;
+    json_key(j, "simulated_left_out");
+    json_open(j, '[');
+    for (unsigned m = SIMULATED_INSTRUCTIONS; sums && m < SIMULATED_METRICS; m++) {
+        left_out_of(t, m, sums);
+        write_sparse(j, sums, t->count);
+    }
+    json_close(j, ']');
+    free(sums);
+}
+
 void page_tree_write(struct json *j, const struct page_tree *t)
 {
     uint32_t *frame = write_frames(j, t);
@@ -231,6 +273,7 @@ void page_tree_write(struct json *j, const struct page_tree *t)
     write_threads(j, t);
     write_calls(j, t);
     write_stacks(j, t);
+    write_stacks_left_out(j, t);
     json_close(j, '}');
     free(frame);
 }

@@ -7,13 +7,14 @@
  *                                                              not written
  *                  "threads":  [step, thread, self, left_out, ...],
  *                  "calls":    [[node, calls, each, low, high, all_low, all_high], ...],
- *                  "simulated": [[...], ...]}
+ *                  "simulated": [[...], ...],
+ *                  "simulated_left_out": [[step, weight, ...], ...]}
  *
  * A step leads from the node that was named before, at first the root, to the next one. "threads"
  * is missing where one thread has all samples, or it is not known which has them. Calls end with
  * what is known: docs/json.md, cost_per_call. "simulated" is there in simulations: columns of what
  * each node has with all below it, instructions, and cycles by cause, in the order of the report's
- * "simulated"."causes".
+ * "simulated"."causes". "simulated_left_out" is of each column what "left_out" is of self.
  *
  * Context: ordinary code.
  * Ownership: page_tree_free releases what page_tree_make has made; the view is borrowed. */

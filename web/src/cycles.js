@@ -64,6 +64,7 @@ export function byCause(data) {
   if (!causes || !columns) return [data];
   const made = causes.map(({ title }, i) => {
     const column = columns[i + 1];
+    const leftOut = data.nodes.simulated_left_out[i + 1];
     let nodes = null;
     return {
       ...data,
@@ -71,21 +72,26 @@ export function byCause(data) {
       samples: column[0],
       functions: null,
       get nodes() {
-        return (nodes ||= { ...data.nodes, self: ownOf(data.nodes.depth, column), left_out: [], calls: [], threads: null });
+        return (nodes ||= { ...data.nodes, self: ownOf(data.nodes.depth, column, leftOut), left_out: leftOut, calls: [], threads: null });
       },
     };
   });
   return [data, ...made.filter(({ samples }) => samples > 0)];
 }
 
-// What nodes have that none below them has, of what they have with all below.
-function ownOf(depth, totals) {
+// What nodes have that none below them has, of what they have with all below. leftOut: what those have that are not
+// there, each behind its distance from the one before.
+function ownOf(depth, totals, leftOut) {
   const own = totals.slice();
   const path = [];
   depth.forEach((level, i) => {
     path[level] = i;
     if (level > 0) own[path[level - 1]] -= totals[i];
   });
+  for (let i = 0, node = 0; i < leftOut.length; i += 2) {
+    node += leftOut[i];
+    own[node] -= leftOut[i + 1];
+  }
   return own;
 }
 
