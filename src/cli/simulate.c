@@ -94,8 +94,9 @@ static const struct option_row rows[] = {
     {0, "sample", NULL,
      .help = "model windows of the run only, and say how sure the cycles an instruction are",
      FIELD(struct arguments, sample)},
-    {0, "period", "N", .fallback = "10M", .help = "with --sample: instructions from one window to "
-     "the next", FIELD(struct arguments, sampling.period), NUMBER(number_counts, 1e4, 1e12)},
+    {0, "period", "N", .fallback = "10M",
+     .help = "with --sample: instructions of a thread that have one window, somewhere in them",
+     FIELD(struct arguments, sampling.period), NUMBER(number_counts, 1e4, 1e12)},
     {0, "warming", "N",
      .help = "with --sample: instructions of a window that are modelled before it is measured "
              "(default 10k; with --cold 100k)",
