@@ -22,6 +22,7 @@
 #include "sigsafe/auxv.h"
 #include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
+#include "tools/tools.h"
 
 struct rt rt = {.carrier = &carrier_handler, .lifeline = -1};
 
@@ -35,6 +36,8 @@ static const char *variable(char **envp, const char *name)
             return *envp + length + 1;
     return NULL;
 }
+
+static char **arguments; /* main's: just above the frame of _start, the outermost one */
 
 bool runtime_config_take(void)
 {
@@ -51,6 +54,7 @@ bool runtime_config_take(void)
         guest_close();
         return false;
     }
+    tools_begin(&guest.spool, (uint64_t)arguments);
     return true;
 }
 
@@ -134,11 +138,11 @@ static bool begin(int argc, char **argv, bool is_translated)
     return false;
 }
 
-/* glibc passes main's arguments to constructors. argv lies on the stack just above the frame of
- * _start, the outermost one. */
+/* glibc passes main's arguments to constructors. */
 __attribute__((constructor)) static void runtime_init(int argc, char **argv, char **envp)
 {
     const char *path = variable(envp, SPOOL_ENV);
+    arguments = argv;
     uint64_t begun_cpu_ns = path ? thread_cpu_ns_as() : 0;
     real_places_find();
     if (!path)

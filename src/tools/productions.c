@@ -22,7 +22,6 @@
 #include <stddef.h>
 
 #include "engine/hook_run.h"
-#include "sigsafe/auxv.h"
 #include "sigsafe/settings.h"
 #include "sigsafe/spool_productions.h"
 #include "sigsafe/sys.h"
@@ -255,9 +254,6 @@ static void burst_begin(struct sampler *s)
 {
     s->runs = s->thread->runs;
     s->breaks = UINT32_MAX;
-    if (!__atomic_exchange_n(&productions.stack_met, true, __ATOMIC_RELAXED))
-        productions.stack = hook_register(s->thread, ENGINE_RSP); /* not of a signal's handler */
-    s->store.record->stack = productions.stack;
     s->store.record->overflows[0]++;
 }
 
@@ -312,6 +308,14 @@ void productions_site_as(struct engine_thread *t, uint64_t number, uint64_t targ
 
 /* ---- threads ---- */
 
+void productions_begin(const struct spool *spool, uint64_t stack)
+{
+    if (!settings_productions_as(spool))
+        return;
+    productions.stack = stack;
+    productions.heap = (uint64_t)sys_call3_as(SYS_brk, 0, 0, 0);
+}
+
 /* The process's part, once. False: there is no program. */
 static bool process_ready_as(const struct spool *spool)
 {
@@ -323,12 +327,6 @@ static bool process_ready_as(const struct spool *spool)
         return false;
     productions.spool = spool;
     productions.idle = production_idle(p);
-    if (p->sampled)
-        productions.stack = auxv_random_as(); /* which is the same in each shadow */
-    else
-        productions.stack = (uint64_t)(uintptr_t)__builtin_frame_address(0);
-    productions.stack_met = productions.stack;
-    productions.heap = (uint64_t)sys_call3_as(SYS_brk, 0, 0, 0);
     productions.maps = (uint64_t)(uintptr_t)&productions;
     productions.settled = p->by_time && production_settled(p, &productions.always);
     productions.program = p;

@@ -45,8 +45,10 @@ extern struct productions {
     bool settled;    /* counters decide nothing, and are not moved: in bursts, production_settled */
     uint64_t always; /* then: the productions that keep something */
     uint64_t stack, heap, maps; /* as in struct spool_productions */
-    bool stack_met; /* atomic; of bursts: `stack` is the program's */
 } productions;
+
+/* As tools_begin. */
+void productions_begin(const struct spool *spool, uint64_t stack);
 
 void productions_block_as(const struct hook_block *block, struct hooks *h);
 

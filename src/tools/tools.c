@@ -5,6 +5,7 @@
 #include "penumbra/module.h"
 #include "sigsafe/settings.h"
 #include "tools/list.h"
+#include "tools/productions_plan.h"
 
 #define OF_ENGINE(id, name, ...) [TOOL_##id] = &tool_##name,
 #define OF_MODULE(id, name, ...) [TOOL_##id] = &tool_values,
@@ -51,6 +52,11 @@ void tools_set_whole(const struct spool *s, uint64_t kinds, struct tool_set *out
         if (out->of[i].tool == &tool_values && !callers)
             out->of[i].tool =
                 values && values->sample.period ? &tool_values_sampled : &tool_values_whole;
+}
+
+void tools_begin(const struct spool *s, uint64_t stack)
+{
+    productions_begin(s, stack);
 }
 
 uint32_t tools_flags_any(uint64_t kinds)

@@ -18,6 +18,10 @@ const struct tool *tool_of_kind(uint32_t kind);
 void tools_set(uint64_t kinds, struct tool_set *out);
 void tools_set_whole(const struct spool *s, uint64_t kinds, struct tool_set *out);
 
+/* Ordinary code: the process's recording begins, before any code is observed, in it or in its
+ * copies. stack: where the first thread's frames begin. */
+void tools_begin(const struct spool *s, uint64_t stack);
+
 /* Flags (engine/hook.h) that one of them has, or all have. */
 uint32_t tools_flags_any(uint64_t kinds);
 uint32_t tools_flags_all(uint64_t kinds);

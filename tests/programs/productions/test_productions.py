@@ -227,6 +227,20 @@ def in_shadows():
         expect(all(x["lost"] == 0 for x in g.values()), g)
 
 
+def places():
+    """The heap and the first stack are where they are in the whole run, in each shadow and burst."""
+    file = production("loads.dise", f"P1: {HERE} && T.OPCLASS == load => count(T.ADDRESS) T.INSN")
+    short = ("--carrier", "burst", "-F", "97"), ("--carrier", "shadow", "--load", "1",
+                                                 "--sample-size", "1M", "--finish-shadows", "60s")
+    for where in "heap", "stack":
+        seen = []
+        for rounds, options in ((20_000, ()), *((200_000_000, given) for given in short)):
+            of = groups(record([file], rounds, 1, where, options=options))["P1"]["counts"]
+            seen.append(sorted((c["values"][0]["kind"], c["values"][0]["offset"]) for c in of))
+        expect(len(seen[0]) == 8 and {kind for kind, _ in seen[0]} == {where}, (where, seen))
+        expect(seen[0] == seen[1] == seen[2], (where, seen))
+
+
 def deterministic():
     """The same program and parameters give the same profile, wherever memory is."""
     seen = [json.dumps(record(["all"], 20000, options=("--frequency", "1/50")).report["productions"],
@@ -291,5 +305,5 @@ def check():
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (all_events, bursts, by_time, in_shadows, threads, copied, streams, deterministic,
+    main({f.__name__: f for f in (all_events, bursts, by_time, in_shadows, places, threads, copied, streams, deterministic,
                                   merged, refused, check)})

@@ -1,17 +1,20 @@
 /* A program whose calls, branches and accesses are known by construction: in assembly, so that no
  * compiler changes them.
  *
- *     known ROUNDS [THREADS [copied]]
+ *     known ROUNDS [THREADS [copied | heap | stack]]
  *
  * Each round is: a call; in odd rounds a call through a register; 8 loads of a row; a store; a
- * backward branch. `copied`: of code in writable memory at COPY. */
+ * backward branch. `copied`: of code in writable memory at COPY. `heap`: the row is where the
+ * program break was, which then grows from time to time. `stack`: it is on the first stack. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define COPY ((char *)0x10000000)
+enum { PAGE = 4096 };
 
 typedef void known_function(long rounds, const long *row, void *two, long *sum);
 
@@ -56,28 +59,47 @@ __asm__(".text\n"
 
 static long rounds = 1000;
 static char *base;
+static const long *row = known_row;
+static int calls = 1; /* of known_rounds, which have the rounds among them */
 
 static void *run(void *ignored)
 {
     long *sum = ignored ? ignored : &known_sum;
     known_function *code = (known_function *)(base + ((char *)known_rounds - known_begin));
-    code(rounds, known_row, base + ((char *)known_two - known_begin), sum);
+    for (int i = 0; i < calls; i++) {
+        code(rounds / calls, row, base + ((char *)known_two - known_begin), sum);
+        if (calls > 1)
+            sbrk(PAGE);
+    }
     return NULL;
+}
+
+static void copy(void)
+{
+    base = mmap(COPY, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (base != COPY)
+        exit(1);
+    memcpy(base, known_begin, (size_t)(known_end - known_begin));
 }
 
 int main(int argc, char **argv)
 {
-    enum { PAGE = 4096, THREADS = 64 };
+    enum { THREADS = 64, CALLS = 10000 };
+    long on_stack[8];
     pthread_t others[THREADS];
     int threads = argc > 2 ? atoi(argv[2]) : 1;
     rounds = argc > 1 ? atol(argv[1]) : rounds;
     base = known_begin;
-    if (argc > 3) {
-        base = mmap(COPY, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-        if (base != COPY)
-            return 1;
-        memcpy(base, known_begin, (size_t)(known_end - known_begin));
+    const char *where = argc > 3 ? argv[3] : "";
+    memcpy(on_stack, known_row, sizeof known_row);
+    if (!strcmp(where, "copied"))
+        copy();
+    if (!strcmp(where, "stack"))
+        row = on_stack;
+    if (!strcmp(where, "heap")) {
+        row = memcpy(sbrk(PAGE), known_row, sizeof known_row);
+        calls = CALLS;
     }
     for (int i = 1; i < threads && i < THREADS; i++)
         pthread_create(&others[i], NULL, run, NULL);
