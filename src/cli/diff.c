@@ -11,6 +11,7 @@
 #include "cli/style.h"
 #include "collector/open_profile.h"
 #include "report/diff.h"
+#include "report/diff_causes.h"
 #include "report/diff_values.h"
 #include "report/from_edges.h"
 #include "report/html.h"
@@ -30,7 +31,7 @@ struct arguments {
     const char *output, *html;
     double min;
     int64_t limit;
-    bool contexts, values, json, folded, no_shapes, full_names, quick;
+    bool by_given, contexts, lines, values, json, folded, no_shapes, full_names, quick;
 };
 
 static const char *normalize_word(unsigned index)
@@ -67,14 +68,17 @@ static bool take_rule(void *arguments, const char *value, struct err *e)
 static const struct option_row rows[] = {
     {0, "before", "FILE...", .help = "recordings before the change", .take = take_before},
     {0, "after", "FILE...", .help = "recordings after it", .take = take_after},
-    {0, "normalize", "KIND", .fallback = "total",
+    {0, "normalize", "KIND", .fallback = "total, of simulations none",
      .help = "compare %s: shares of the total, per elapsed time, per instruction executed, or as "
              "it is",
-     .word = normalize_word, FIELD(struct arguments, by), .number.what = "normalization"},
+     .word = normalize_word, FIELD(struct arguments, by), GIVEN(struct arguments, by_given),
+     .number.what = "normalization"},
     {0, "metric", "NAME", .help = "compare by another metric than the first of all",
      FIELD(struct arguments, view.metric), .word = metric_word},
     {0, "contexts", .help = "calling contexts instead of functions",
      FIELD(struct arguments, contexts)},
+    {0, "lines", .help = "of simulations: lines instead of functions",
+     FIELD(struct arguments, lines)},
     {0, "values",
      .help = "sampled values (record --tool values), and where loads come from (--tool latency): "
              "which share of an instruction's each has",
@@ -173,13 +177,13 @@ static bool take_arguments(struct arguments *a, int count, char **words, struct 
                        count < DIFF_SIDES ? "fewer" : "more");
     for (unsigned side = 0; !grouped && side < DIFF_SIDES; side++)
         take_input(a, side, words[side], e);
-    if (a->values && (a->folded || a->contexts || a->html || a->by))
+    if (a->values && (a->folded || a->contexts || a->lines || a->html || a->by))
         return err_set(e, ERR_USAGE, "--values has tables of its own, as text or --json: no "
-                       "--contexts, --folded, --html or --normalize");
-    if (a->json + a->folded + a->contexts + (a->html != NULL) > 1)
+                       "--contexts, --lines, --folded, --html or --normalize");
+    if (a->json + a->folded + a->contexts + a->lines + (a->html != NULL) > 1)
         return err_set(e, ERR_USAGE,
-                       "--json, --folded, --html and --contexts are different outputs; JSON and "
-                       "the page have both functions and contexts");
+                       "--json, --folded, --html, --contexts and --lines are different outputs; "
+                       "JSON has all, and the page both functions and contexts");
     a->symbols.detail = a->quick ? SYMBOLS_QUICK : SYMBOLS_FUNCTIONS;
     return check_output(a, e);
 }
@@ -200,11 +204,14 @@ static bool open_one(struct recordings *r, const struct arguments *a, const char
 {
     uint32_t i = r->count++;
     struct view_options chosen = a->view;
+    struct symbols_options symbols = a->symbols;
     r->files[i] = path;
     r->profiles[i] =
         open_profile_by(path, NULL, &chosen.metric, PROFILE_SUMMED_BY_NAME, command_progress(), e);
-    if (r->profiles[i] && blocks_from_edges(r->profiles[i], &a->symbols, e))
-        r->symbols[i] = symbols_load_with(r->profiles[i], &a->symbols, e);
+    if (r->profiles[i] && profile_is_simulated(r->profiles[i]) && (a->lines || a->json))
+        symbols.detail = SYMBOLS_LINES;
+    if (r->profiles[i] && blocks_from_edges(r->profiles[i], &symbols, e))
+        r->symbols[i] = symbols_load_with(r->profiles[i], &symbols, e);
     if (r->symbols[i])
         r->views[i] = view_build(r->profiles[i], r->symbols[i], &chosen, e);
     r->runs[i] = (struct diff_run){r->views[i], side};
@@ -261,7 +268,8 @@ static bool print(const struct diff *d, const struct diff_values *values, const 
     style.min = a->min;
     style.limit = (uint32_t)a->limit;
     style.full_names = a->full_names;
-    const struct diff_text_options text = {.style = &style, .contexts = a->contexts};
+    const struct diff_text_options text = {
+        .style = &style, .contexts = a->contexts, .lines = a->lines};
     bool bytes = a->json || a->folded || a->html;
     bool ok = bytes    ? print_bytes(out, d, values, a, r, e)
               : values ? diff_values_text(out, values, &style)
@@ -280,8 +288,13 @@ static bool run(const struct arguments *a, unsigned *broken, struct err *e)
     bool ok = open_all(r, a, e);
     struct diff_values *values =
         ok && a->values ? diff_values_build(r->runs, r->count, &a->symbols, e) : NULL;
+    bool simulated = ok && diff_has_causes(r->runs, r->count);
+    enum diff_normalize by = simulated && !a->by_given ? DIFF_BY_NONE : (enum diff_normalize)a->by;
+    if (ok && a->lines && !simulated)
+        ok = err_set(e, ERR_USAGE, "--lines compares cycles of simulations (penumbra simulate), "
+                                   "and these recordings are none");
     struct diff *d =
-        ok && !a->values ? diff_build(r->runs, r->count, a->by, !a->no_shapes, e) : NULL;
+        ok && !a->values ? diff_build(r->runs, r->count, by, !a->no_shapes, e) : NULL;
     ok = (d || values) && print(d, values, a, r, e);
     for (uint32_t i = 0; ok && i < a->rule_count; i++)
         ok = values ? diff_rule_check_values(stderr, &a->rules[i], values, broken, e)

@@ -10,7 +10,10 @@
 #include "cli/record_run.h"
 #include "base/suggest.h"
 #include "collector/machine_file.h"
+#include "collector/open_profile.h"
 #include "model/dise.h"
+#include "profile/profile.h"
+#include "profile/simulate.h"
 #include "sigsafe/tools.h"
 #include "sigsafe/warm.h"
 
@@ -21,7 +24,7 @@ struct arguments {
     const char *machine;
     const char *sets[SETS_MOST + 1]; /* NULL-terminated */
     unsigned set_count;
-    const char *limit;
+    const char *limit, *against;
     uint32_t dise;   /* enum dise_mode */
     bool dise_given;
     bool quiet, json, keys, sample, cold, warming_given, seed_given;
@@ -73,6 +76,10 @@ static const struct option_row rows[] = {
     {'s', "set", "KEY=VALUE",
      .help = "another value of one key, as in l2_size=2M; may be given several times",
      .take = take_set},
+    {0, "against", "FILE",
+     .help = "say what is different from FILE, the profile of an earlier simulation: functions, by "
+             "cause (docs/diff.md)",
+     FIELD(struct arguments, against)},
     {0, "list-keys", NULL, .help = "print all keys, their bounds and what they mean, and exit",
      FIELD(struct arguments, keys)},
     {0, "production", "FILE",
@@ -148,22 +155,29 @@ static void fix_addresses(void)
     personality(ADDR_NO_RANDOMIZE);
 }
 
+/* What the program cost, or with --against what it costs more or less. */
 static void report(void *context, const char *file)
 {
     const struct arguments *a = context;
-    char *words[8] = {"report", a->json ? "--json" : "--simulate"};
-    int count = 2;
+    char *words[8] = {a->against ? "diff" : "report"};
+    int count = 1;
     if (a->quiet)
         return;
-    if (a->recording.productions.count && !a->json)
+    if (a->json)
+        words[count++] = "--json";
+    else if (!a->against)
+        words[count++] = "--simulate";
+    if (a->recording.productions.count && !a->json && !a->against)
         words[count++] = "--productions";
     if (a->limit) {
         words[count++] = "--limit";
         words[count++] = (char *)a->limit;
     }
+    if (a->against)
+        words[count++] = (char *)a->against;
     words[count++] = (char *)file;
     fflush(stdout);
-    command_report(count, words);
+    (a->against ? command_diff : command_report)(count, words);
 }
 
 static void print_key(const struct machine_key *key)
@@ -277,6 +291,24 @@ static bool settle_sampling(struct arguments *a, struct err *e)
     return true;
 }
 
+/* Before the program runs. */
+static bool check_against(const struct arguments *a, struct err *e)
+{
+    const char *output = a->recording.output ? a->recording.output : PROFILE_DEFAULT;
+    if (!a->against)
+        return true;
+    if (a->quiet)
+        return err_set(e, ERR_USAGE, "--quiet reports nothing: leave out it, or --against");
+    if (!output_is_apart(output, a->against, e))
+        return false;
+    struct profile *p = profile_read(a->against, e);
+    bool simulated = p && profile_is_simulated(p), read = p;
+    profile_free(p);
+    return read && (simulated || err_set(e, ERR_USAGE, "%s is no simulation: --against wants a "
+                                         "profile that penumbra simulate has written",
+                                         a->against));
+}
+
 static bool prepare(struct arguments *a, struct err *e)
 {
     if (!a->machine)
@@ -284,6 +316,8 @@ static bool prepare(struct arguments *a, struct err *e)
     if (!machine_file_load(a->machine, a->sets, &a->model, e))
         return false;
     if (!settle_sampling(a, e))
+        return false;
+    if (!check_against(a, e))
         return false;
     name_machine(a);
     a->recording.values.machine = &a->model;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/chance.h"
+#include "report/diff_causes.h"
 #include "report/diff_judge.h"
 #include "report/path_ids.h"
 
@@ -200,6 +201,22 @@ static bool find_dispersion(struct diff *d, const struct diff_rows *rows)
 
 /* ---- rows ---- */
 
+static bool rows_init(struct diff_rows *rows, const struct diff *d, size_t most)
+{
+    bool causes = diff_has_causes(d->runs, d->run_count);
+    rows->list = calloc(most + 1, sizeof *rows->list);
+    rows->causes = causes ? calloc(most + 1, sizeof *rows->causes) : NULL;
+    return rows->list && (rows->causes || !causes);
+}
+
+static void causes_add(const struct diff *d, const struct diff_rows *rows, uint32_t row,
+                       enum diff_weight weight, uint32_t run, const uint64_t *weights, double sign)
+{
+    unsigned side = d->runs[run].side;
+    if (rows->causes)
+        diff_causes_add(&rows->causes[row], weight, side, weights, sign / d->side_runs[side]);
+}
+
 static uint32_t function_at(const struct diff *d, uint32_t run, uint32_t function)
 {
     return d->names.functions[d->names.ids[run][function]].same;
@@ -209,8 +226,7 @@ static bool make_functions(struct diff *d, struct weights *w)
 {
     struct diff_rows *rows = &d->functions;
     uint32_t *row_of = calloc(d->names.count + 1u, sizeof *row_of); /* index + 1 */
-    rows->list = calloc(d->names.count + 1u, sizeof *rows->list);
-    bool ok = weights_init(w, d, d->names.count) && row_of && rows->list;
+    bool ok = weights_init(w, d, d->names.count) && rows_init(rows, d, d->names.count) && row_of;
     for (uint32_t r = 0; ok && r < d->run_count; r++)
         for (uint32_t i = 0; i < d->runs[r].view->function_count; i++) {
             const struct view_function *f = &d->runs[r].view->functions[i];
@@ -223,9 +239,22 @@ static bool make_functions(struct diff *d, struct weights *w)
             }
             weight_at(w, row_of[id] - 1, DIFF_SELF)[r] += (double)f->self;
             weight_at(w, row_of[id] - 1, DIFF_TOTAL)[r] += (double)f->total;
+            causes_add(d, rows, row_of[id] - 1, DIFF_SELF, r,
+                       view_function_weights(d->runs[r].view, f), 1);
         }
     free(row_of);
     return ok;
+}
+
+/* What a context has is not its caller's own. */
+static void add_context_causes(const struct diff *d, uint32_t run, uint32_t row,
+                               const uint64_t *weights)
+{
+    uint32_t caller = d->contexts.list[row].parent;
+    causes_add(d, &d->contexts, row, DIFF_TOTAL, run, weights, 1);
+    causes_add(d, &d->contexts, row, DIFF_SELF, run, weights, 1);
+    if (caller != VIEW_NONE)
+        causes_add(d, &d->contexts, caller, DIFF_SELF, run, weights, -1);
 }
 
 /* The contexts of one run. Rows are in the order of their numbers. */
@@ -250,6 +279,7 @@ static bool add_contexts(struct diff *d, uint32_t run, struct path_ids *paths,
                 .function = function, .parent = parent ? (uint32_t)parent - 1 : VIEW_NONE};
         weight_at(w, row, DIFF_SELF)[run] += (double)n->self;
         weight_at(w, row, DIFF_TOTAL)[run] += (double)n->total;
+        add_context_causes(d, run, row, view_tree_weights(t, i));
     }
     bool ok = path_of;
     free(path_of);
@@ -262,8 +292,8 @@ static bool make_contexts(struct diff *d, struct weights *w)
     size_t nodes = 0;
     for (uint32_t r = 0; r < d->run_count; r++)
         nodes += d->runs[r].view->tree.count;
-    d->contexts.list = calloc(nodes + 1, sizeof *d->contexts.list);
-    bool ok = path_ids_init(&paths, nodes) && weights_init(w, d, nodes) && d->contexts.list;
+    bool ok = path_ids_init(&paths, nodes) && weights_init(w, d, nodes) &&
+              rows_init(&d->contexts, d, nodes);
     for (uint32_t r = 0; ok && r < d->run_count; r++)
         ok = add_contexts(d, r, &paths, w);
     path_ids_fini(&paths);
@@ -282,7 +312,8 @@ static bool judge_rows(struct diff *d, const struct weights *functions,
                        const struct weights *contexts)
 {
     d->dispersion = 1;
-    bool alone = d->run_count <= DIFF_SIDES;
+    /* In another machine most rows differ, and that is no chance. */
+    bool alone = d->run_count <= DIFF_SIDES && !d->functions.causes;
     if (alone && (!judge_both(d, functions, contexts, true) || !find_dispersion(d, &d->functions) ||
                   !find_dispersion(d, &d->contexts)))
         return false;
@@ -330,7 +361,9 @@ void diff_free(struct diff *d)
         return;
     diff_names_fini(&d->names);
     free(d->functions.list);
+    free(d->functions.causes);
     free(d->contexts.list);
+    free(d->contexts.causes);
     free(d->scales);
     free(d);
 }

@@ -41,8 +41,11 @@ struct diff_row {
     struct diff_change change[DIFF_WEIGHTS];
 };
 
+struct diff_causes; /* report/diff_causes.h */
+
 struct diff_rows {
     struct diff_row *list;
+    struct diff_causes *causes; /* by row, of simulations; else NULL */
     uint32_t count;
 };
 
@@ -85,6 +88,7 @@ const char *diff_presence(const struct diff_row *row);
 struct diff_text_options {
     const struct report_style *style;
     bool contexts; /* instead of functions */
+    bool lines;    /* instead of functions, of simulations */
 };
 
 bool diff_text(FILE *out, const struct diff *d, const struct diff_text_options *options,

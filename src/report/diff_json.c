@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "report/diff_causes.h"
+#include "report/diff_lines.h"
 #include "report/diff_page.h"
 #include "report/json.h"
 
@@ -43,6 +45,9 @@ static void put_row(struct json *j, const struct diff *d, const struct diff_row 
     json_key_string(j, "presence", diff_presence(row));
     diff_json_change(j, "self", &row->change[DIFF_SELF]);
     diff_json_change(j, "total", &row->change[DIFF_TOTAL]);
+    const struct diff_rows *rows = parent ? &d->contexts : &d->functions;
+    if (rows->causes)
+        diff_causes_json(j, &rows->causes[row - rows->list], DIFF_SELF);
     json_close(j, '}');
 }
 
@@ -61,6 +66,8 @@ static void put_runs(struct json *j, const struct diff *d, const char *key, unsi
         json_key_u64(j, "samples", v->samples);
         json_key_double(j, "effective_samples", v->effective);
         json_key_double(j, "scale", d->scales[r]);
+        if (diff_causes_machine(&d->runs[r]))
+            json_key_string(j, "machine", diff_causes_machine(&d->runs[r]));
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -146,7 +153,10 @@ bool diff_json(struct buf *out, const struct diff *d, const char *const *files, 
     json_key_double(&j, "dispersion", d->dispersion);
     put_runs(&j, d, "before", DIFF_BEFORE, files);
     put_runs(&j, d, "after", DIFF_AFTER, files);
-    bool ok = put_functions(&j, d, min, e) && put_all_contexts(&j, d, page, min, e);
+    if (d->contexts.causes)
+        diff_causes_json(&j, d->contexts.causes, DIFF_TOTAL);
+    bool ok = put_functions(&j, d, min, e) && put_all_contexts(&j, d, page, min, e) &&
+              (page || !d->contexts.causes || diff_lines_json(&j, d, e));
     json_close(&j, '}');
     buf_put_u8(out, '\n');
     return ok && (buf_ok(out) || err_set(e, ERR_INTERNAL, "cannot write JSON: out of memory"));

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "report/diff_lines.h"
 #include "report/text.h"
 
 /* Innermost frames of a context that a row shows. */
@@ -45,7 +46,9 @@ static void write_scale(FILE *out, const struct diff *d)
         fprintf(out, "note    most functions or contexts differ, by %.1f times what sampling "
                 "explains: less than that is taken for chance; several recordings tell\n",
                 sqrt(d->dispersion));
-    if (d->by != DIFF_BY_TOTAL && d->run_count == DIFF_SIDES)
+    if (d->functions.causes)
+        fputs("note    cycles of a model: it has the same again for the same instructions\n", out);
+    else if (d->by != DIFF_BY_TOTAL && d->run_count == DIFF_SIDES)
         fputs("note    one recording a side: how much whole runs differ by chance is not known, "
               "and counts as change; several tell (--before, --after)\n",
               out);
@@ -116,6 +119,15 @@ static void write_context(FILE *out, const struct diff *d, uint32_t row,
     }
 }
 
+/* Those that functions have with what they call are not known. */
+static void write_causes(FILE *out, const struct diff *d, const struct diff_row *row,
+                         enum diff_weight weight, const struct diff_text_options *o)
+{
+    const struct diff_rows *rows = o->contexts ? &d->contexts : &d->functions;
+    if (rows->causes && (o->contexts || weight == DIFF_SELF))
+        diff_causes_write(out, d, &rows->causes[row - rows->list], weight);
+}
+
 static void write_row(FILE *out, const struct diff *d, const struct diff_row *row,
                       enum diff_weight weight, const struct diff_text_options *o)
 {
@@ -138,6 +150,7 @@ static void write_row(FILE *out, const struct diff *d, const struct diff_row *ro
         fputs("  ", out);
         text_name(out, d->names.functions[row->function].image, 0);
     }
+    write_causes(out, d, row, weight, o);
     text_colour(out, style, TEXT_PLAIN);
     fputc('\n', out);
 }
@@ -180,5 +193,9 @@ bool diff_text(FILE *out, const struct diff *d, const struct diff_text_options *
     write_side(out, d, DIFF_BEFORE);
     write_side(out, d, DIFF_AFTER);
     write_scale(out, d);
+    if (d->contexts.causes)
+        diff_causes_write_all(out, d, options->style);
+    if (options->lines)
+        return diff_lines_text(out, d, options->style, e);
     return write_rows(out, d, DIFF_SELF, options, e) && write_rows(out, d, DIFF_TOTAL, options, e);
 }

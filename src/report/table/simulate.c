@@ -9,6 +9,7 @@
 #include "profile/frames.h"
 #include "report/ranked.h"
 #include "report/simulated.h"
+#include "report/simulated_places.h"
 #include "report/table/simulate_dise.h"
 #include "report/table/view.h"
 #include "report/text.h"
@@ -23,72 +24,8 @@ static const struct {
 #undef EVENT
 };
 
-/* ---- functions ---- */
-
-/* A function, or a line of one. */
-struct function {
-    const char *name, *file;
-    uint32_t line;         /* 0: all of it, or not known */
-    uint32_t image, first; /* an instruction of it */
-    struct profile_cost sum;
-};
-
-struct functions {
-    struct function *list;
-    uint32_t count;
-    struct profile_cost all;
-};
-
-static int compare_functions(const void *a, const void *b)
-{
-    const struct function *x = a, *y = b;
-    if (x->image != y->image)
-        return x->image < y->image ? -1 : 1;
-    int names = strcmp(x->name, y->name);
-    if (names || x->line != y->line)
-        return names ? names : x->line < y->line ? -1 : 1;
-    return x->first < y->first ? -1 : x->first > y->first;
-}
-
-static bool is_same(const struct function *a, const struct function *b)
-{
-    return a->image == b->image && a->line == b->line && !strcmp(a->name, b->name);
-}
-
-static struct symbol_location location(const struct view *v, const struct profile_cost *c)
-{
-    return symbols_find(v->symbols, &v->profile->processes[c->process], c->image, c->offset);
-}
-
-/* One entry for each function, or for each line where the innermost function has lines, to free();
- * an empty list without memory. */
-static struct functions functions_make(const struct view *v, const struct profile_simulated *s,
-                                       bool lines)
-{
-    struct functions f = {.list = calloc((size_t)s->count + 1, sizeof *f.list)};
-    uint32_t kept = 0;
-    for (uint32_t i = 0; f.list && i < s->count; i++) {
-        struct symbol_location where = location(v, &s->list[i]);
-        const struct symbol_frame *frame = &where.frames[lines ? 0 : where.count - 1];
-        f.list[i] = (struct function){frame->function ? frame->function : "?", frame->file,
-                                      lines ? frame->line : 0, s->list[i].image, i, s->list[i]};
-        profile_cost_sum(&f.all, &s->list[i]);
-    }
-    if (f.list)
-        qsort(f.list, s->count, sizeof *f.list, compare_functions);
-    for (uint32_t i = 0; f.list && i < s->count; i++) {
-        struct function *last = kept ? &f.list[kept - 1] : NULL;
-        if (last && is_same(last, &f.list[i]))
-            profile_cost_sum(&last->sum, &f.list[i].sum);
-        else
-            f.list[kept++] = f.list[i];
-    }
-    f.count = kept;
-    return f;
-}
-
 /* By cycles, most first: to free(); NULL without memory. */
-static struct ranked *order_make(const struct functions *f)
+static struct ranked *order_make(const struct simulated_places *f)
 {
     struct ranked *order = calloc((size_t)f->count + 1, sizeof *order);
     for (uint32_t i = 0; order && i < f->count; i++)
@@ -211,7 +148,7 @@ static void write_events(FILE *out, const struct report_style *style,
 }
 
 static void write_function(FILE *out, const struct view *v, const struct report_style *style,
-                           const struct function *f, double share)
+                           const struct simulated_place *f, double share)
 {
     enum { FUNCTION = 40, MOST = 3 };
     char count[TEXT_NUMBER_SIZE], cycles[TEXT_NUMBER_SIZE];
@@ -232,7 +169,7 @@ static void write_function(FILE *out, const struct view *v, const struct report_
 }
 
 static void write_functions(FILE *out, const struct view *v, const struct report_style *style,
-                            const struct functions *f, const struct ranked *order)
+                            const struct simulated_places *f, const struct ranked *order)
 {
     uint32_t rows = 0, limit = style->limit && style->limit < ROWS ? style->limit : ROWS;
     uint64_t parts = cost_parts(&f->all.cost);
@@ -287,7 +224,7 @@ static bool text(FILE *out, const struct view *v, const void *table,
                  const struct report_style *style, struct err *e)
 {
     const struct profile_simulated *s = table;
-    struct functions f = functions_make(v, s, style->lines);
+    struct simulated_places f = simulated_places_make(v, s, style->lines);
     struct ranked *order = f.list ? order_make(&f) : NULL;
     struct simulated_dise dise;
     if (order) {
@@ -367,7 +304,7 @@ static void json_sampled(struct json *j, const struct view *v)
 }
 
 /* The array of functions, or of lines, by cycles, those of `share` of all at least. */
-static void json_functions(struct json *j, const struct view *v, const struct functions *f,
+static void json_functions(struct json *j, const struct view *v, const struct simulated_places *f,
                            double share, uint32_t limit)
 {
     struct ranked *order = f->list ? order_make(f) : NULL;
@@ -375,7 +312,7 @@ static void json_functions(struct json *j, const struct view *v, const struct fu
     j->out->failed |= !order;
     json_open(j, '[');
     for (uint32_t i = 0; order && i < f->count && (!limit || i < limit); i++) {
-        const struct function *at = &f->list[order[i].index];
+        const struct simulated_place *at = &f->list[order[i].index];
         if ((double)order[i].value < least)
             break;
         json_open(j, '{');
@@ -397,7 +334,7 @@ static void json_lines(struct json *j, const struct view *v, const struct profil
                        uint32_t limit)
 {
     const double least = 0.001;
-    struct functions f = functions_make(v, s, true);
+    struct simulated_places f = simulated_places_make(v, s, true);
     json_key(j, "lines");
     json_functions(j, v, &f, least, limit);
     free(f.list);
@@ -422,7 +359,7 @@ static void json(struct json *j, const struct view *v, const void *table, uint32
 {
     static const struct profile_simulated none;
     const struct profile_simulated *s = table ? table : &none;
-    struct functions f = functions_make(v, s, false);
+    struct simulated_places f = simulated_places_make(v, s, false);
     struct simulated_dise dise;
     json_key(j, "simulated");
     json_open(j, '{');

@@ -392,4 +392,5 @@ if __name__ == "__main__":
     main({"annotated": annotated, "contexts": contexts, "counts": counts, "execs": execs, "machines": machines,
           "page": page, "processes": processes, "programs": programs, "sampled": sampled,
           "seeds": seeds, "threads": threads, "warmed": warmed,
-          "warmed-branches": warmed_branches, "warmed-code": warmed_code, "wrong": wrong})
+          "warmed-branches": warmed_branches, "warmed-code": warmed_code, "what-if": what_if,
+          "wrong": wrong})
