@@ -80,19 +80,6 @@ static bool is_cached(struct warmed *w, uint64_t address)
     return !cost.events[COST_EVENT_L1D_MISSES];
 }
 
-/* strlen of old: any number of elements, of which the first is the end. */
-static void comparisons_touch_one_element(void **state)
-{
-    struct warmed w;
-    (void)state;
-    warmed_init(&w);
-    execute(&w, LOADS, 1, NEAR, 0);
-    execute(&w, COMPARES, UINT64_MAX, FROM, 0);
-    assert_true(is_cached(&w, NEAR));
-    assert_true(is_cached(&w, FROM));
-    warmed_fini(&w);
-}
-
 static void nothing_is_touched_no_times(void **state)
 {
     struct warmed w;
@@ -124,7 +111,6 @@ static void moves_leave_their_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(comparisons_touch_one_element),
         cmocka_unit_test(nothing_is_touched_no_times),
         cmocka_unit_test(moves_leave_their_end),
     };
