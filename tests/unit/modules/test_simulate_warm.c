@@ -14,6 +14,7 @@
 #include "sigsafe/warm.h"
 
 #define NEAR UINT64_C(0x10000000)
+#define ELSEWHERE UINT64_C(0x20000000)
 #define FROM UINT64_C(0x100000000)
 #define TO UINT64_C(0x700000000000)
 enum { CODE = 0x400000, BLOCK = 3 };
@@ -68,7 +69,7 @@ static void execute(struct warmed *w, uint32_t insn, uint64_t repeat, uint64_t f
     assert_int_equal(simulate_warm_words(&w->blocks, records, w->core, &w->at, words, count), 1);
 }
 
-static bool is_cached(struct warmed *w, uint64_t address)
+static bool loads_from_l1(struct warmed *w, uint64_t address)
 {
     struct uop_insn insn;
     struct model_cost cost = {0};
@@ -78,6 +79,26 @@ static bool is_cached(struct warmed *w, uint64_t address)
     model_step(w->core, &insn, &x, &cost);
     assert_int_equal(cost.events[COST_EVENT_LOADS], 1);
     return !cost.events[COST_EVENT_L1D_MISSES];
+}
+
+/* The load before lets time pass: lines arrive. */
+static bool is_cached(struct warmed *w, uint64_t address)
+{
+    loads_from_l1(w, ELSEWHERE);
+    return loads_from_l1(w, address);
+}
+
+/* Up to the first difference, of any number of elements. */
+static void comparisons_touch_one_element(void **state)
+{
+    struct warmed w;
+    (void)state;
+    warmed_init(&w);
+    execute(&w, LOADS, 1, NEAR, 0);
+    execute(&w, COMPARES, UINT64_MAX, FROM, 0);
+    assert_true(is_cached(&w, NEAR));
+    assert_true(is_cached(&w, FROM));
+    warmed_fini(&w);
 }
 
 static void nothing_is_touched_no_times(void **state)
@@ -111,6 +132,7 @@ static void moves_leave_their_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(comparisons_touch_one_element),
         cmocka_unit_test(nothing_is_touched_no_times),
         cmocka_unit_test(moves_leave_their_end),
     };
