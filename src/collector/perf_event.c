@@ -1,7 +1,19 @@
 #include "collector/perf_event.h"
 
+#include <stdio.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
+
+bool perf_signals_at_return(void)
+{
+    enum { MAJOR = 6, MINOR = 11 };
+    struct utsname name;
+    unsigned major, minor;
+    if (uname(&name) || sscanf(name.release, "%u.%u", &major, &minor) != 2)
+        return false;
+    return major > MAJOR || (major == MAJOR && minor >= MINOR);
+}
 
 int perf_event_open(const struct perf_event *event, int32_t tid)
 {

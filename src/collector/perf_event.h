@@ -19,6 +19,11 @@ struct perf_event {
     bool runs; /* at once, not when it is enabled */
 };
 
+/* Whether a thread gets a SIGTRAP only when it returns to user mode. Before Linux 6.11, one that
+ * came while the thread was in the kernel was pending at once: nanosleep, poll and other calls that
+ * wait failed with EINTR. Then only user mode may be sampled. */
+bool perf_signals_at_return(void);
+
 /* tid: 0 is the calling thread. -1 and errno where the kernel refuses it. */
 int perf_event_open(const struct perf_event *event, int32_t tid);
 

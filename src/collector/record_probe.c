@@ -60,6 +60,14 @@ static bool no_hardware(const struct event *event, int error, struct err *e)
                    "event). Try -e cpu", event->name, strerror(error));
 }
 
+static bool would_interrupt(const struct event *event, struct err *e)
+{
+    return err_set(e, ERR_NO_TRIGGER,
+                   "-e %s needs events inside the kernel, and before Linux 6.11 they interrupt "
+                   "system calls that wait. Try %s", event->name,
+                   event->trigger == TRIGGER_WALL ? "-e cpu" : "-e wall or -e cpu");
+}
+
 /* Root is refused by a container only, and there paranoid_level() has no say. */
 static bool no_switches(const struct event *event, int error, struct err *e)
 {
@@ -95,7 +103,7 @@ static bool use_outside(const struct event *event, uint32_t carrier, int error,
                         struct spool_config *config, struct buf *notes, struct err *e)
 {
     if (!outside_is_possible() || carrier != CARRIER_HANDLER)
-        return no_switches(event, error, e);
+        return error ? no_switches(event, error, e) : would_interrupt(event, e);
     config->trigger = TRIGGER_CPU;
     config->outside = 1;
     config->mechanism = MECHANISM_TIMER;
@@ -104,7 +112,29 @@ static bool use_outside(const struct event *event, uint32_t carrier, int error,
                "perf events that see into the kernel cannot be used here (%s), so threads that "
                "wait are looked at from "
                "outside, and those that run have CPU timers (at most about 250 samples a second)\n",
-               strerror(error));
+               error ? strerror(error) : "before Linux 6.11 they interrupt system calls that wait");
+    return true;
+}
+
+/* Where an event inside the kernel would interrupt system calls. */
+static bool probe_user_mode(const struct event *event, uint32_t carrier,
+                            struct spool_config *config, struct buf *notes, struct err *e)
+{
+    if (event->trigger == TRIGGER_WALL)
+        return use_outside(event, carrier, 0, config, notes, e);
+    if (event->trigger == TRIGGER_CONTEXT_SWITCHES)
+        return would_interrupt(event, e);
+    int error = try_event(event->perf_type, event->perf_config, config->period, true);
+    if (error && event->trigger != TRIGGER_CPU)
+        return no_hardware(event, error, e);
+    if (error) {
+        use_timer(config, error, notes);
+        return true;
+    }
+    config->exclude_kernel = 1;
+    buf_printf(notes, "%s inside the kernel is not sampled, only in user mode: before Linux 6.11 "
+                      "that interrupts system calls that wait\n",
+               event->trigger == TRIGGER_CPU ? "time" : event->name);
     return true;
 }
 
@@ -125,6 +155,8 @@ static bool probe_first(const struct record_event *first, uint32_t carrier,
         config->mechanism = MECHANISM_CALLS;
         return true;
     }
+    if (!perf_signals_at_return())
+        return probe_user_mode(event, carrier, config, notes, e);
     int error = try_event(event->perf_type, event->perf_config, period, false);
     if (event->trigger == TRIGGER_WALL && !error)
         error = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 1, false);
@@ -161,6 +193,8 @@ static bool probe_other(const struct record_event *one, const struct spool_confi
     if (event_is_synchronous(event))
         return true;
     bool switches = event->trigger == TRIGGER_CONTEXT_SWITCHES;
+    if (switches && !perf_signals_at_return())
+        return would_interrupt(event, e);
     int error = try_event(event->perf_type, event->perf_config, one->period,
                           config->exclude_kernel && !switches);
     if (!error)
@@ -172,6 +206,8 @@ void record_probe_kernel(const struct spool_config *config, struct buf *notes)
 {
     if (config->mechanism != MECHANISM_PERF)
         buf_puts(notes, "kernel functions are not seen (--kernel): it takes perf events\n");
+    else if (config->exclude_kernel && !perf_signals_at_return())
+        buf_puts(notes, "kernel functions are not seen (--kernel): it takes Linux 6.11\n");
     else if (config->exclude_kernel)
         buf_printf(notes, "kernel functions are not seen (--kernel): perf_event_paranoid is %d, "
                           "and would have to be 1\n", paranoid_level());

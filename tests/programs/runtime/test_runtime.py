@@ -262,6 +262,24 @@ def context_switches():
     expect(r.samples() > 100, f"only {r.samples()} samples")
 
 
+def older_kernel():
+    """Where a signal interrupts calls that wait, nothing inside the kernel has an event."""
+    old = ["setarch", "--uname-2.6"]
+    if not shutil.which("setarch") or not run([*old, "uname", "-r"]).stdout.startswith(b"2.6"):
+        sys.exit(77)
+    wanted = "before Linux 6.11"
+    for event, how in (("cpu", "only in user mode"), ("wall", "looked at from outside")):
+        r = Recording([target("eintr")], ("-e", event), around=old)
+        notes = "".join(r.report["notes"])
+        expect(wanted in notes and how in notes, f"{event}: {notes}")
+        expect(r.samples() > 10, f"{event}: only {r.samples()} samples")
+    for events in (["-e", "context-switches"], ["-e", "cpu", "-e", "context-switches"],
+                   ["-e", "wall", "--carrier", "burst"]):
+        refused = run([*old, PENUMBRA, "record", *events, "-o", "/dev/null", "--", "true"])
+        expect(refused.returncode == 119 and wanted.encode() in refused.stderr,
+               f"{events}: {refused.returncode}: {refused.stderr.decode()}")
+
+
 def budget():
     r = Recording([target("shares"), "1500"], ("-F", "20000", "--budget", "1"))
     spent = r.report["overhead"]["percent_of_cpu"]
