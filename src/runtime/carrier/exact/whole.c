@@ -164,6 +164,8 @@ static void gs_set(uint64_t base)
 void whole_thread_begun_as(struct engine_thread *child)
 {
     gs_set(0);
+    if (whole_thread_as(child)->cleared)
+        whole_signals_cleared_as(whole_thread_as(child)->actions);
     if (child->window.record)
         child->window.record->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     if (!whole.events->thread_begin(child))

@@ -46,6 +46,7 @@ struct whole_thread {
     void *carrier;        /* the owner of the run's own */
     uint32_t owner;       /* its place in the list of areas (whole.c) */
     uint32_t ended;       /* atomic: the thread makes no further use of its area */
+    bool cleared;         /* its handlers are reset when it begins (whole_signal.h) */
     bool exec_ignores;    /* SIGTRAP was set to be ignored across an exec (whole_signal.h) */
     struct whole_thread *next;
     struct whole_actions own_actions; /* of a child that shares memory but not signal actions */

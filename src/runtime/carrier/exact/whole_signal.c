@@ -85,6 +85,14 @@ void whole_signals_retake_as(void)
     action_as(SIGTRAP, &ours, NULL);
 }
 
+void whole_signals_cleared_as(struct whole_actions *actions)
+{
+    struct whole_action *trap = &actions->of[SIGTRAP];
+    *trap = (struct whole_action){.handler = is_handler(trap->handler) ? (uint64_t)SIG_DFL
+                                                                       : trap->handler};
+    whole_signals_retake_as();
+}
+
 uint64_t whole_block_as(void)
 {
     uint64_t old = 0;

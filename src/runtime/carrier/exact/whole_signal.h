@@ -59,8 +59,12 @@ struct whole_signals {
 
 /* Takes over all handlers that are set; from now on handlers run under the engine. */
 void whole_signals_take_as(void);
-/* In a child whose handlers the kernel reset (CLONE_CLEAR_SIGHAND). */
+/* SIGTRAP's action is the kernel's again: sets ours. */
 void whole_signals_retake_as(void);
+
+/* In a child whose handlers the kernel reset (CLONE_CLEAR_SIGHAND): what it ignores stays so, and
+ * no action has flags or a mask. The kernel tells those of signals that are not SIGTRAP. */
+void whole_signals_cleared_as(struct whole_actions *actions);
 
 /* The system calls, with the registers in t. */
 long whole_sigaction_as(struct engine_thread *t);

@@ -152,6 +152,7 @@ static enum engine_action clone_shared(struct engine_thread *t, const struct clo
     if (!(request->flags & CLONE_SIGHAND)) {
         actions_copy(&child->own_actions, w->actions);
         child->actions = &child->own_actions;
+        child->cleared = request->flags & CLONE_CLEAR_SIGHAND;
     }
     if (request->flags & CLONE_VFORK) { /* the kernel takes other children's alternate stack away */
         child->t->alt_lo = t->alt_lo;
@@ -178,7 +179,7 @@ static bool forked(struct engine_thread *t, const struct clone_request *request)
     if (request->stack)
         t->gpr[ENGINE_RSP] = request->stack;
     if (request->flags & CLONE_CLEAR_SIGHAND)
-        whole_signals_retake_as();
+        whole_signals_cleared_as(w->actions);
     done(t, 0);
     return whole.events->fork_child(t);
 }
