@@ -314,10 +314,17 @@ static int mask_change(mask_function *real, int how, const sigset_t *set, sigset
         given_mask &= ~bit_as();
     sigemptyset(&given);
     __builtin_memcpy(&given, &given_mask, sizeof given_mask);
+    bool yields_now = signals_yield_as() && !before && how != SIG_UNBLOCK && wanted & bit_as();
+    if (yields_now) /* first: a sample that comes once the signal is blocked stays pending */
+        yield_note(true);
     int result = real(how, given_mask == wanted ? set : &given, old ? old : &scratch);
-    if (result != 0 && (!old || !is_unanswered(result)))
-        return result;
     int error = errno;
+    if (result != 0 && (!old || !is_unanswered(result))) {
+        if (yields_now)
+            yield_note(false);
+        errno = error;
+        return result;
+    }
     if (result == 0)
         was = signals_mask_of(old ? old : &scratch);
     if (result == 0 && old && before)

@@ -24,6 +24,8 @@ def trapped():
         Recording([target("trapped")], options)
     for options in ((), ("--carrier", "burst")):
         Recording([target("trapped"), "waits", "5000"], ("-F", "9973", *options))
+    for options in ((), ("-e", "wall")):
+        Recording([target("trapped"), "unsent", "300000"], ("-F", "9973", *options))
 
 
 def eintr():

@@ -420,6 +420,21 @@ static void waits(int rounds)
     printf("%d of %d waits\n", caught, rounds);
 }
 
+/* Nothing is pending that nobody has sent, though there is a descriptor for it. */
+static void unsent(int rounds)
+{
+    sigset_t pending;
+    int found = 0, fd = signalfd(-1, &trap, SFD_CLOEXEC);
+    for (int i = 0; i < rounds; i++) {
+        block();
+        sigpending(&pending);
+        found += sigismember(&pending, SIGTRAP);
+        unblock();
+    }
+    printf("pending %d times\n", found);
+    close(fd);
+}
+
 int main(int argc, char **argv)
 {
     struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
@@ -427,7 +442,7 @@ int main(int argc, char **argv)
     sigaddset(&trap, SIGTRAP);
     if (argc > 2) {
         sigaction(SIGTRAP, &action, NULL);
-        waits(atoi(argv[2]));
+        (!strcmp(argv[1], "unsent") ? unsent : waits)(atoi(argv[2]));
         return 0;
     }
     /* what is pending there is not dropped where it is ignored */
