@@ -79,8 +79,8 @@ static void one(const char *name, void (*handler)(int), uint64_t flags, unsigned
     close(channel[1]);
     for (unsigned i = 0; i < COUNT; i++)
         after[i] = kind(numbers[i]);
-    printf("%s, flags %lx, way %u: %s, status %x; its parent: %s\n", name, (unsigned long)flags, how,
-           told, (unsigned)status, after);
+    printf("%s, flags %lx, way %u: %s, status %x; its parent: %s\n", name, (unsigned long)flags,
+           how, told, (unsigned)status, after);
 }
 
 int main(void)
