@@ -57,20 +57,20 @@ static bool is_part(const struct http *h, CURLUPart part, const char *first, con
     return is;
 }
 
-static bool address(struct http *h, const char *path, struct err *e)
+static bool address(struct http *h, const char *url, const char *path, struct err *e)
 {
-    CURLUcode code = h->curl.url_set(h->url, CURLUPART_URL, h->text, CURLU_DISALLOW_USER);
+    CURLUcode code = h->curl.url_set(h->url, CURLUPART_URL, url, CURLU_DISALLOW_USER);
     if (!code && !is_part(h, CURLUPART_SCHEME, "http", "https"))
         code = CURLUE_UNSUPPORTED_SCHEME;
     if (!code && is_part(h, CURLUPART_PATH, "/", ""))
         code = h->curl.url_set(h->url, CURLUPART_PATH, path, 0);
     /* What is before an @ may be a password. */
-    if (code && strchr(h->text, '@'))
+    if (code && strchr(url, '@'))
         return err_set(e, ERR_USAGE, "the address of a server is to be http://HOST:PORT or "
                                      "https://HOST:PORT, without a user or a password");
     return !code || err_set(e, code == CURLUE_OUT_OF_MEMORY ? ERR_INTERNAL : ERR_USAGE,
                             "'%s' is no address of a server, http://HOST:PORT or "
-                            "https://HOST:PORT: %s", h->text, h->curl.url_strerror(code));
+                            "https://HOST:PORT: %s", url, h->curl.url_strerror(code));
 }
 
 struct http *http_open(const char *url, const char *path, const char *ca_file, struct err *e)
@@ -87,7 +87,7 @@ struct http *http_open(const char *url, const char *path, const char *ca_file, s
     h->url = h->curl.url();
     bool ok = (h->text && (h->ca_file || !ca_file) && h->easy && h->url) ||
               err_set(e, ERR_INTERNAL, "cannot send: out of memory");
-    if (ok && address(h, path, e))
+    if (ok && address(h, url, path, e))
         return h;
     http_close(h);
     return NULL;
