@@ -298,7 +298,7 @@ static bool check_against(const struct arguments *a, struct err *e)
     if (!a->against)
         return true;
     if (a->quiet)
-        return err_set(e, ERR_USAGE, "--quiet reports nothing: leave out it, or --against");
+        return err_set(e, ERR_USAGE, "--quiet reports nothing: leave out --quiet or --against");
     if (!output_is_apart(output, a->against, e))
         return false;
     struct profile *p = profile_read(a->against, e);

@@ -45,10 +45,11 @@ bool control_interval(int pid, uint32_t interval, struct err *e)
     bool ok = settings && settings_sampling(&s.spool)->carrier == CARRIER_COMPILED;
     if (ok) {
         __atomic_store_n(&settings->interval, interval, __ATOMIC_RELAXED);
-        spool_ring_as(&s.spool);
-    } else
+        spool_ring_as(&s.spool); /* whose switch of checks follows it */
+    } else {
         err_set(e, ERR_USAGE, "process %d is recorded, but not by what is compiled into it "
                 "(penumbra record --carrier compiled)", pid);
+    }
     record_spool_release(&s, false);
     return ok;
 }

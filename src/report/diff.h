@@ -68,6 +68,12 @@ struct diff *diff_build(const struct diff_run *runs, uint32_t count, enum diff_n
                         bool shapes, struct err *e);
 void diff_free(struct diff *d);
 
+/* The side's: runs before come first. */
+static inline const struct diff_run *diff_last_run(const struct diff *d, unsigned side)
+{
+    return &d->runs[(side == DIFF_BEFORE ? d->side_runs[side] : d->run_count) - 1];
+}
+
 static inline bool diff_is_significant(const struct diff_change *c)
 {
     return c->q <= DIFF_RATE;

@@ -81,8 +81,7 @@ void diff_causes_write(FILE *out, const struct diff *d, const struct diff_causes
 
 static void write_machine(FILE *out, const struct diff *d, unsigned side)
 {
-    uint32_t last = side == DIFF_BEFORE ? d->side_runs[side] : d->run_count;
-    const char *machine = diff_causes_machine(&d->runs[last - 1]);
+    const char *machine = diff_causes_machine(diff_last_run(d, side));
     fprintf(out, "machine %s  ", side == DIFF_BEFORE ? "before" : "after ");
     text_name(out, machine ? machine : "?", 0);
     fputc('\n', out);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/diff_lines.h"
 #include "report/text.h"
@@ -16,9 +17,7 @@ static const char *const side_names[DIFF_SIDES] = {"before", "after"};
 static void write_side(FILE *out, const struct diff *d, unsigned side)
 {
     char number[TEXT_NUMBER_SIZE];
-    /* The side's last run: runs before come first. */
-    uint32_t last = side == DIFF_BEFORE ? d->side_runs[side] : d->run_count;
-    const struct view *v = d->runs[last - 1].view;
+    const struct view *v = diff_last_run(d, side)->view;
     uint64_t samples = 0;
     for (uint32_t r = 0; r < d->run_count; r++)
         samples += d->runs[r].side == side ? d->runs[r].view->samples : 0;
@@ -26,8 +25,11 @@ static void write_side(FILE *out, const struct diff *d, unsigned side)
     text_name(out, v->profile->command, 60);
     if (d->side_runs[side] > 1)
         fprintf(out, ", %u recordings", d->side_runs[side]);
-    const struct profile_metric *m = &v->profile->metrics[v->metric];
-    fprintf(out, ", %s %s of %s\n", text_count(number, samples), text_unit(v), m->name);
+    const char *unit = text_unit(v), *metric = v->profile->metrics[v->metric].name;
+    fprintf(out, ", %s %s", text_count(number, samples), unit);
+    if (strcmp(unit, metric) != 0)
+        fprintf(out, " of %s", metric);
+    fputc('\n', out);
 }
 
 static void write_scale(FILE *out, const struct diff *d)
