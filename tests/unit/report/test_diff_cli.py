@@ -184,7 +184,9 @@ class Diff(unittest.TestCase):
         rows, found = self.values(often, again)
         share = rows["0x4d (77)"]["share"]
         self.assertTrue(share["low"] < share["difference"] < share["high"] and share["samples"][0] > 10, share)
-        wrong = [v for v in found["values"] if v["share"]["significant"] and v["place"].startswith(("pick", "main"))]
+        # One false discovery is what the rate of 5% allows. An operand with two values tells it twice.
+        wrong = {(v["place"], v["kind"]) for v in found["values"]
+                 if v["share"]["significant"] and v["place"].startswith(("pick", "main"))}
         self.assertLessEqual(len(wrong), 1, wrong)
 
     def test_values_refused(self):
