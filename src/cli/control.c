@@ -15,7 +15,9 @@ static const struct options options = {
              "compiled; the change is for all processes of the recording.\n\n"
              "interval N: observe at one of N checks on average, from 1 (all) to 16M; 0 is off. "
              "Threads notice\n"
-             "at their next sample, or within 1M checks where it was off.\n\n"
+             "at their next sample, or within 1M checks where it was off. What was built with "
+             "penumbra cc\n"
+             "--plugin check=switched executes no checks while it is off.\n\n"
              "Options:\n",
 };
 
