@@ -19,10 +19,17 @@ struct perf_event {
     bool runs; /* at once, not when it is enabled */
 };
 
-/* Whether a thread gets a SIGTRAP only when it returns to user mode. Before Linux 6.11, one that
- * came while the thread was in the kernel was pending at once: nanosleep, poll and other calls that
- * wait failed with EINTR. Then only user mode may be sampled. */
-bool perf_signals_at_return(void);
+/* What an event with a signal does here to threads that are in the kernel when it comes: NULL if
+ * nothing, else only user mode may be sampled.
+ * Before Linux 6.11 its signal was pending at once: nanosleep, poll and other calls that wait
+ * failed with EINTR. From then on it comes when the thread returns to user mode (commit
+ * c5d93d23a260). But up to 6.14 a thread that was closing the event when it came waited for this
+ * for ever, and any other until the first one returned (corrected by 56799bc03565, in 6.12.24,
+ * 6.13.12, 6.14.3 and 6.15). */
+const char *perf_kernel_hazard(void);
+
+/* Of a release as uname has it: "6.12.38+deb13-amd64". What is missing counts as 0. */
+const char *perf_hazard_of(const char *release);
 
 /* tid: 0 is the calling thread. -1 and errno where the kernel refuses it. */
 int perf_event_open(const struct perf_event *event, int32_t tid);

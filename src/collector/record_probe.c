@@ -60,11 +60,11 @@ static bool no_hardware(const struct event *event, int error, struct err *e)
                    "event). Try -e cpu", event->name, strerror(error));
 }
 
-static bool would_interrupt(const struct event *event, struct err *e)
+static bool is_hazardous(const struct event *event, struct err *e)
 {
     return err_set(e, ERR_NO_TRIGGER,
-                   "-e %s needs events inside the kernel, and before Linux 6.11 they interrupt "
-                   "system calls that wait. Try %s", event->name,
+                   "-e %s needs events inside the kernel, which are not used here: %s. Try %s",
+                   event->name, perf_kernel_hazard(),
                    event->trigger == TRIGGER_WALL ? "-e cpu" : "-e wall or -e cpu");
 }
 
@@ -103,7 +103,7 @@ static bool use_outside(const struct event *event, uint32_t carrier, int error,
                         struct spool_config *config, struct buf *notes, struct err *e)
 {
     if (!outside_is_possible() || carrier != CARRIER_HANDLER)
-        return error ? no_switches(event, error, e) : would_interrupt(event, e);
+        return error ? no_switches(event, error, e) : is_hazardous(event, e);
     config->trigger = TRIGGER_CPU;
     config->outside = 1;
     config->mechanism = MECHANISM_TIMER;
@@ -112,18 +112,18 @@ static bool use_outside(const struct event *event, uint32_t carrier, int error,
                "perf events that see into the kernel cannot be used here (%s), so threads that "
                "wait are looked at from "
                "outside, and those that run have CPU timers (at most about 250 samples a second)\n",
-               error ? strerror(error) : "before Linux 6.11 they interrupt system calls that wait");
+               error ? strerror(error) : perf_kernel_hazard());
     return true;
 }
 
-/* Where an event inside the kernel would interrupt system calls. */
+/* Where events inside the kernel are not used. */
 static bool probe_user_mode(const struct event *event, uint32_t carrier,
                             struct spool_config *config, struct buf *notes, struct err *e)
 {
     if (event->trigger == TRIGGER_WALL)
         return use_outside(event, carrier, 0, config, notes, e);
     if (event->trigger == TRIGGER_CONTEXT_SWITCHES)
-        return would_interrupt(event, e);
+        return is_hazardous(event, e);
     int error = try_event(event->perf_type, event->perf_config, config->period, true);
     if (error && event->trigger != TRIGGER_CPU)
         return no_hardware(event, error, e);
@@ -132,9 +132,9 @@ static bool probe_user_mode(const struct event *event, uint32_t carrier,
         return true;
     }
     config->exclude_kernel = 1;
-    buf_printf(notes, "%s inside the kernel is not sampled, only in user mode: before Linux 6.11 "
-                      "that interrupts system calls that wait\n",
-               event->trigger == TRIGGER_CPU ? "time" : event->name);
+    buf_printf(notes, "%s inside the kernel is not sampled, only in user mode, since events there "
+                      "are not used: %s\n",
+               event->trigger == TRIGGER_CPU ? "time" : event->name, perf_kernel_hazard());
     return true;
 }
 
@@ -155,7 +155,7 @@ static bool probe_first(const struct record_event *first, uint32_t carrier,
         config->mechanism = MECHANISM_CALLS;
         return true;
     }
-    if (!perf_signals_at_return())
+    if (perf_kernel_hazard())
         return probe_user_mode(event, carrier, config, notes, e);
     int error = try_event(event->perf_type, event->perf_config, period, false);
     if (event->trigger == TRIGGER_WALL && !error)
@@ -193,8 +193,8 @@ static bool probe_other(const struct record_event *one, const struct spool_confi
     if (event_is_synchronous(event))
         return true;
     bool switches = event->trigger == TRIGGER_CONTEXT_SWITCHES;
-    if (switches && !perf_signals_at_return())
-        return would_interrupt(event, e);
+    if (switches && perf_kernel_hazard())
+        return is_hazardous(event, e);
     int error = try_event(event->perf_type, event->perf_config, one->period,
                           config->exclude_kernel && !switches);
     if (!error)
@@ -206,8 +206,9 @@ void record_probe_kernel(const struct spool_config *config, struct buf *notes)
 {
     if (config->mechanism != MECHANISM_PERF)
         buf_puts(notes, "kernel functions are not seen (--kernel): it takes perf events\n");
-    else if (config->exclude_kernel && !perf_signals_at_return())
-        buf_puts(notes, "kernel functions are not seen (--kernel): it takes Linux 6.11\n");
+    else if (config->exclude_kernel && perf_kernel_hazard())
+        buf_printf(notes, "kernel functions are not seen (--kernel): events inside the kernel are "
+                          "not used: %s\n", perf_kernel_hazard());
     else if (config->exclude_kernel)
         buf_printf(notes, "kernel functions are not seen (--kernel): perf_event_paranoid is %d, "
                           "and would have to be 1\n", paranoid_level());
