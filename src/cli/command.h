@@ -26,6 +26,7 @@
     X(compare, "measure a sampled profile against an exact one")                                   \
     X(calibrate, "measure this machine's memory hierarchy, for record --tool latency")             \
     X(symbolize, "add names to a profile from debug information installed later")                  \
+    X(symbols, "upload names of functions to a fleet's store, for programs that are stripped")     \
     X(recover, "finish a recording whose collector was killed")                                    \
     X(control, "change a recording while it runs")                                                 \
     X(cflags, "print what gcc is given to compile a program with instrumentation")                 \

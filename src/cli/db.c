@@ -152,7 +152,7 @@ static bool fleet_tables(const struct arguments *a, struct err *e)
 {
     const struct fleet_options store = source_fleet(&a->source);
     struct fleet *f = NULL;
-    bool ok = fleet_open(&f, &store, e) && fleet_make(f, e);
+    bool ok = fleet_open(&f, &store, e) && fleet_make(f, e) && fleet_symbols_make(f, e);
     fleet_close(f);
     return ok;
 }

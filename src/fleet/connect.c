@@ -18,6 +18,7 @@ struct fleet {
     char *url, *database;
     char user[WORD_MOST], password[WORD_MOST];
     uint32_t timeout_ms;
+    bool has_symbols;
 };
 
 /* ---- who asks ---- */
@@ -123,6 +124,16 @@ const char *fleet_database(const struct fleet *f)
     return f->database;
 }
 
+bool fleet_has_symbols(const struct fleet *f)
+{
+    return f->has_symbols;
+}
+
+void fleet_symbols_set(struct fleet *f, bool there)
+{
+    f->has_symbols = there;
+}
+
 /* ---- statements ---- */
 
 /* What the server says went wrong: its first line, as text. */
@@ -196,22 +207,22 @@ bool fleet_insert(struct fleet *f, const char *table, const char *columns, const
     return ok;
 }
 
-/* Whether the table is there that is made last. */
-static bool is_made(struct fleet *f, bool *made, struct err *e)
+bool fleet_has_table(struct fleet *f, const char *table, bool *there, struct err *e)
 {
     struct buf text = {0}, answer = {0};
-    buf_printf(&text, "EXISTS TABLE %s.samples", f->database);
+    buf_printf(&text, "EXISTS TABLE %s.%s", f->database, table);
     bool ok = fleet_ask(f, &text, &answer, e);
-    *made = ok && answer.size && answer.data[0] == '1';
+    *there = ok && answer.size && answer.data[0] == '1';
     buf_free(&text);
     buf_free(&answer);
     return ok;
 }
 
-bool fleet_make(struct fleet *f, struct err *e)
+/* Tables that are missing, unless this one is there. */
+static bool tables_make(struct fleet *f, const char *unless, struct err *e)
 {
     struct buf text = {0};
-    bool made, ok = is_made(f, &made, e);
+    bool made, ok = fleet_has_table(f, unless, &made, e);
     for (unsigned i = 0; ok && !made && fleet_schema[i]; i++) {
         const char *rest = strstr(fleet_schema[i], "%s");
         text.size = 0;
@@ -222,4 +233,14 @@ bool fleet_make(struct fleet *f, struct err *e)
     }
     buf_free(&text);
     return ok;
+}
+
+bool fleet_make(struct fleet *f, struct err *e)
+{
+    return tables_make(f, "samples", e);
+}
+
+bool fleet_symbols_make(struct fleet *f, struct err *e)
+{
+    return tables_make(f, "symbols", e);
 }

@@ -29,6 +29,25 @@ void fleet_close(struct fleet *f);
 
 /* Makes the database and its tables; where they are there, nobody needs the right to. */
 bool fleet_make(struct fleet *f, struct err *e);
+/* The same for who uploads names; a store of an older version gets the table for them. */
+bool fleet_symbols_make(struct fleet *f, struct err *e);
+
+/* ---- names apart from hosts ---- */
+
+struct buf;
+struct profile_image;
+
+/* Names of one build's functions. */
+struct fleet_function {
+    const struct profile_image *image; /* with a build-id */
+    const char *name;
+    uint64_t start, end; /* link-time addresses */
+};
+
+/* Appends a function to what is sent. False: it has no name, or is too large to be one. */
+bool fleet_function_put(struct buf *rows, const struct fleet_function *function);
+/* Sends what was put if it is much, or `all`, and empties it. Sending twice makes one of it. */
+bool fleet_functions_send(struct fleet *f, struct buf *rows, bool all, struct err *e);
 
 /* ---- reading: as of store.h ---- */
 

@@ -7,6 +7,7 @@
 #include "base/saturate.h"
 #include "fleet/batch.h"
 #include "fleet/read.h"
+#include "fleet/symbols.h"
 #include "fleet/where.h"
 #include "fleet/words.h"
 
@@ -323,14 +324,15 @@ struct profile *fleet_get(struct fleet *f, const struct store_query *q, struct s
     struct getting g = {.f = f, .q = q, .e = e};
     struct fleet_found found;
     struct profile *p = NULL;
-    bool ok = fleet_find(f, q, &found, e);
+    bool ok = fleet_find(f, q, &found, e) && symbols_look(f, e);
     *range = found.range;
     if (ok && !range->slots)
         ok = err_set(e, ERR_NOT_FOUND, "the store has nothing of this range (daemons send "
                                        "intervals when they are over)");
     g.unit_us = found.period_us;
     ok = ok && (answer_init(&g.to) || no_memory(&g)) && groups_read(&g) && cuts_read(&g) &&
-         parts_read(&g) && words_read(&g) && trees_make(&g);
+         parts_read(&g) && words_read(&g) &&
+         (!fleet_has_symbols(f) || symbols_name(f, &g.words, &g.to, e)) && trees_make(&g);
     g.to.unit_ns = g.unit_us * FLEET_UNIT_NS;
     if (ok)
         p = answer_finish(&g.to, &source, range, found.cpus, e);

@@ -36,6 +36,7 @@ extern const char *const fleet_schema[];
 #define FLEET_FRAMES_COLUMNS                                                                       \
     "day, id, kind, build_id, path, at, start, function, guessed"
 #define FLEET_STACKS_COLUMNS "day, id, frames"
+#define FLEET_SYMBOLS_COLUMNS "build_id, page, start, size, function"
 #define FLEET_SAMPLES_COLUMNS                                                                      \
     "day, kind, hour, host, service, program, item, batch, begin_ns, end_ns, cpus, slots, taken, " \
     "weight, squares, guessed, covered, lost, missed, cost"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fleet/batch.h"
+#include "fleet/symbols.h"
 
 #define S_NS INT64_C(1000000000)
 #define HOUR_S INT64_C(3600)
@@ -74,9 +75,14 @@ static void put_function(struct buf *b, const struct fleet *f, const struct stor
 {
     buf_puts(b, " AND hasAny(frames, (SELECT groupUniqArray(id) ");
     put_frames(b, f, q);
-    buf_puts(b, " AND position(function, ");
+    buf_puts(b, " AND (position(function, ");
     tsv_put_literal(b, q->function);
-    buf_puts(b, ") > 0))");
+    buf_puts(b, ") > 0");
+    if (fleet_has_symbols(f)) {
+        buf_puts(b, " OR ");
+        symbols_put_named(b, f, q);
+    }
+    buf_puts(b, ")))");
 }
 
 static void put_stacks(struct buf *b, const struct fleet *f, const struct store_query *q)

@@ -43,3 +43,15 @@ const char *demangle(struct pool *pool, const char *name)
     free(plain);
     return result;
 }
+
+const char *demangle_symbol(struct pool *pool, const char *name)
+{
+    const char *version = strchr(name, '@');
+    if (!version || version == name)
+        return demangle(pool, name);
+    char *bare = strndup(name, (size_t)(version - name));
+    const char *result = bare ? demangle(pool, bare) : "";
+    pool->failed |= !bare;
+    free(bare);
+    return result;
+}

@@ -10,5 +10,7 @@
 #include "symbols/pool.h"
 
 const char *demangle(struct pool *pool, const char *name);
+/* The same of a symbol, whose version is left out ("memcpy@@GLIBC_2.14"). */
+const char *demangle_symbol(struct pool *pool, const char *name);
 
 #endif

@@ -66,19 +66,6 @@ static uint64_t fde_start(struct resolver *r, uint64_t address)
     return fde_starts_find(&r->starts, address);
 }
 
-/* The name of a symbol without its version ("memcpy@@GLIBC_2.14"). */
-static const char *symbol_name(struct pool *pool, const char *name)
-{
-    const char *version = strchr(name, '@');
-    if (!version || version == name)
-        return demangle(pool, name);
-    char *bare = strndup(name, (size_t)(version - name));
-    const char *result = bare ? demangle(pool, bare) : "";
-    pool->failed |= !bare;
-    free(bare);
-    return result;
-}
-
 /* A symbol without a size reaches to the next one, but what lies far behind it need not be its own.
  * *start: where that begins; 0: nothing says where. */
 static bool is_beyond(struct resolver *r, const struct symtab_entry *entry, uint64_t address,
@@ -101,7 +88,7 @@ static const char *name_beyond(struct resolver *r, const struct symtab_entry *en
                                uint64_t address)
 {
     char *name;
-    if (asprintf(&name, "%s+0x%llx", symbol_name(r->pool, entry->name),
+    if (asprintf(&name, "%s+0x%llx", demangle_symbol(r->pool, entry->name),
                  (unsigned long long)(address - entry->start)) < 0) {
         r->pool->failed = true;
         return "";
@@ -134,7 +121,7 @@ static void name_function(struct resolver *r, uint64_t address, struct symbol_fr
     }
     if (entry && (entry->sized || !frame->function[0])) {
         if (entry != r->last_entry)
-            r->last_name = symbol_name(r->pool, entry->name);
+            r->last_name = demangle_symbol(r->pool, entry->name);
         r->last_entry = entry;
         frame->function = r->last_name;
         frame->start = entry->start;
@@ -169,33 +156,9 @@ static void resolve_one(struct resolver *r, uint64_t address, struct symbol_loca
     *out = (struct symbol_location){ .frames = kept, .count = count };
 }
 
-/* Whether a file has one of the sections that hold the symbols of all its functions. */
-static bool has_symbol_table(Elf *elf)
-{
-    size_t names;
-    Elf_Scn *section = NULL;
-    if (!elf || elf_getshdrstrndx(elf, &names))
-        return false;
-    while ((section = elf_nextscn(elf, section))) {
-        GElf_Shdr header;
-        if (!gelf_getshdr(section, &header))
-            continue;
-        const char *name = elf_strptr(elf, names, header.sh_name);
-        if (header.sh_type == SHT_SYMTAB || (name && !strcmp(name, ".gnu_debugdata")))
-            return true;
-    }
-    return false;
-}
-
 static enum profile_names_level level_of(const struct resolver *r, const struct module *m)
 {
-    GElf_Addr bias;
-    if (r->dwarf)
-        return NAMES_LINES;
-    if (has_symbol_table(dwfl_module_getelf(m->dwfl_module, &bias)))
-        return NAMES_SYMBOLS;
-    Dwarf *dwarf = dwfl_module_getdwarf(m->dwfl_module, &bias);
-    return dwarf && has_symbol_table(dwarf_getelf(dwarf)) ? NAMES_SYMBOLS : NAMES_DYNAMIC;
+    return r->dwarf ? NAMES_LINES : module_has_symbols(m) ? NAMES_SYMBOLS : NAMES_DYNAMIC;
 }
 
 static enum profile_names_level level_wanted(const struct symbols_options *options)

@@ -1,6 +1,7 @@
 #include "symbols/module.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -207,4 +208,49 @@ bool module_find(struct module *m, const struct profile_image *image,
     buf_printf(problem, "%s %s", vdso ? "[vdso]" : image->path, why);
     buf_put_u8(problem, 0);
     return false;
+}
+
+bool module_open_file(struct module *m, const char *path, struct profile_image *image)
+{
+    const unsigned char *bits;
+    GElf_Addr address, bias;
+    int fd = regular_open(path);
+    if (fd < 0)
+        return false;
+    if (!module_open(m, fd, path, NULL)) {
+        errno = 0;
+        return false;
+    }
+    dwfl_module_getelf(m->dwfl_module, &bias);
+    int size = dwfl_module_build_id(m->dwfl_module, &bits, &address);
+    image->build_id_size = size > 0 && size <= (int)PROFILE_BUILD_ID_MAX ? (uint32_t)size : 0;
+    memcpy(image->build_id, bits, image->build_id_size);
+    return true;
+}
+
+/* One of the sections that hold them. */
+static bool has_symbol_table(Elf *elf)
+{
+    size_t names;
+    Elf_Scn *section = NULL;
+    if (!elf || elf_getshdrstrndx(elf, &names))
+        return false;
+    while ((section = elf_nextscn(elf, section))) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header))
+            continue;
+        const char *name = elf_strptr(elf, names, header.sh_name);
+        if (header.sh_type == SHT_SYMTAB || (name && !strcmp(name, ".gnu_debugdata")))
+            return true;
+    }
+    return false;
+}
+
+bool module_has_symbols(const struct module *m)
+{
+    GElf_Addr bias;
+    if (has_symbol_table(dwfl_module_getelf(m->dwfl_module, &bias)))
+        return true;
+    Dwarf *dwarf = dwfl_module_getdwarf(m->dwfl_module, &bias);
+    return dwarf && has_symbol_table(dwarf_getelf(dwarf));
 }

@@ -25,6 +25,11 @@ struct module {
  * "FILE has changed since the recording" or the like, terminated. */
 bool module_find(struct module *m, const struct profile_image *image,
                  const struct symbols_options *options, struct buf *problem);
+/* Any file, of which image gets the build-id (size 0: it has none). False: errno, or 0 if it is no
+ * ELF file. */
+bool module_open_file(struct module *m, const char *path, struct profile_image *image);
+/* Whether the file, or its debug file, has the symbols of all its functions. */
+bool module_has_symbols(const struct module *m);
 void module_close(struct module *m);
 
 #endif

@@ -8,6 +8,7 @@ import os
 import random
 import re
 import select
+import shutil
 import socket
 import subprocess
 import sys
@@ -499,6 +500,71 @@ def sampled():
         expect(slots[0] == slots[1] and slots[2] == 0, slots)
 
 
+def symbols(server, *words, status=0):
+    result = run([PENUMBRA, "symbols", "--store", server.url, "upload", *words])
+    expect(result.returncode == status, f"{words}: {result.returncode} {result.stderr.decode(errors='replace')}")
+    return result.stderr.decode(errors="replace")
+
+
+def apart():
+    """A stripped program has no names until they are uploaded; then by name, as from the program as it was built."""
+    if not shutil.which("strip"):
+        print("skipped: no strip")
+        sys.exit(SKIPPED)
+    with Server() as server, tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        server.start()
+        whole, stripped = target("machine-split"), os.path.join(folder, "stripped")
+        subprocess.run(["strip", "-o", stripped, whole], check=True)
+        # Two hosts: one that runs both has names of one build for both.
+        for host, program in (("a", whole), ("b", stripped)):
+            os.mkdir(os.path.join(folder, host))
+            daemon = Daemon(os.path.join(folder, host), server.url)
+            run([program, "600"])
+            daemon.end()
+        # Neither host nor reader has the file then.
+        os.unlink(stripped)
+        of_whole, of_stripped = ("--program", "machine-split"), ("--program", "stripped")
+        wanted = {name for name in by_name(json.loads(query(server, "--json", *of_whole))) if name.startswith("in_")}
+        expect(len(wanted) >= 2, wanted)
+
+        def named():
+            return {name: n for name, n in by_name(json.loads(query(server, "--json", *of_stripped))).items() if name in wanted}
+        expect(not named(), f"stripped: {named()}")
+        query(server, *of_stripped, "--function", "in_first", status=127)
+        before = json.loads(query(server, "--json", *of_stripped))
+
+        # A store that was made before there were such names; and what has none to give.
+        server.ask("DROP TABLE penumbra.symbols")
+        expect(not named(), "a store without the table is read")
+        text = os.path.join(folder, "text")
+        os.makedirs(os.path.join(folder, "d", "deep"))
+        with open(text, "w", encoding="ascii") as file:
+            file.write("no program")
+        subprocess.run(["strip", "-o", os.path.join(folder, "d", "none"), whole], check=True)
+        nothing = os.path.join(folder, "nothing")
+        for words, status, said in (((text,), 3, "no ELF"), ((os.path.join(folder, "d", "none"),), 3, "stripped"),
+                                    ((os.path.join(folder, "d"),), 127, "no file there"), ((nothing,), 127, "cannot read")):
+            expect(said in symbols(server, *words, status=status), words)
+        expect(not named(), "nothing was uploaded")
+
+        debug = os.path.join(folder, "d", "deep", "x.debug")
+        subprocess.run(["objcopy", "--only-keep-debug", whole, debug], check=True)
+        for _ in range(2):  # twice is as good as once
+            said = symbols(server, os.path.join(folder, "d"))
+            expect("of 1 file; 1 other file without" in said, said)
+        expect(set(named()) == wanted, f"{named()} of {wanted}")
+        after = json.loads(query(server, "--json", *of_stripped))
+        expect(after["taken"] == before["taken"] and sum(f["self"] for f in after["functions"]) == after["taken"],
+               f"{before['taken']}, then {after['taken']} samples")
+        # They narrow, too: a function's total is all of its stacks.
+        total = named()["in_first"][1]
+        found = by_name(json.loads(query(server, "--json", *of_stripped, "--function", "in_first")))
+        expect(found["in_first"][1] == total and sum(own for own, _ in found.values()) == total, found)
+        os.unlink(debug)
+        server.ask("OPTIMIZE TABLE penumbra.symbols FINAL")
+        expect(set(named()) == wanted, "what is uploaded stays")
+
+
 def full():
     """A disk without room for the spool: said once; the daemon goes on, and the store knows what is missing."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -539,4 +605,4 @@ def full():
             libc.umount2(spool.encode(), DETACH)
 
 
-main({test.__name__: test for test in (answered, wide, few, sizes, away, killed, broken, hanging, lying, refused, sampled, full)})
+main({test.__name__: test for test in (answered, wide, few, sizes, away, killed, broken, hanging, lying, refused, sampled, apart, full)})
