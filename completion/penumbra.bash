@@ -88,6 +88,8 @@ _penumbra() {
         _penumbra_words "top tree services diff"
     elif [ "$command" = db ]; then
         _penumbra_words "gc check export make"
+    elif [ "$command" = symbols ] && [[ " ${COMP_WORDS[*]:2:COMP_CWORD-2} " != *" upload "* ]]; then
+        _penumbra_words upload
     else
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")

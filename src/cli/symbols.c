@@ -41,7 +41,8 @@ static const struct options options = {
 struct uploading {
     struct fleet *f;
     struct buf rows;
-    uint64_t functions, files, skipped;
+    uint64_t functions, files, skipped, unread;
+    bool broken; /* the store did not take it */
     struct err *e;
 };
 
@@ -52,7 +53,8 @@ static bool function_put(void *context, const struct profile_image *image,
     const struct fleet_function one = {.image = image, .name = function->name,
                                        .start = function->start, .end = function->end};
     u->functions += fleet_function_put(&u->rows, &one);
-    return fleet_functions_send(u->f, &u->rows, false, u->e);
+    u->broken = !fleet_functions_send(u->f, &u->rows, false, u->e);
+    return !u->broken;
 }
 
 /* named: by the user, who is told what is wrong with it. */
@@ -63,11 +65,31 @@ static bool file_upload(struct uploading *u, const char *path, bool named)
         u->files++;
         return true;
     }
-    if (named || (u->e->code != ERR_FORMAT && u->e->code != ERR_NOT_FOUND))
+    if (named || u->broken || (u->e->code != ERR_FORMAT && u->e->code != ERR_NOT_FOUND))
         return false;
-    u->skipped++;
+    *(u->e->code == ERR_FORMAT ? &u->skipped : &u->unread) += 1;
     *u->e = (struct err){0};
     return true;
+}
+
+static bool entry_upload(struct uploading *u, const FTSENT *at)
+{
+    const bool named = at->fts_level == FTS_ROOTLEVEL;
+    switch (at->fts_info) {
+    case FTS_F:
+        return file_upload(u, at->fts_accpath, named);
+    case FTS_DNR:
+    case FTS_ERR:
+    case FTS_NS:
+        u->unread++;
+        return !named || err_set_errno(u->e, ERR_NOT_FOUND, at->fts_errno, "cannot read %s",
+                                       at->fts_path);
+    case FTS_DEFAULT: /* a device, a pipe */
+        return !named || err_set(u->e, ERR_FORMAT, "%s is neither a file nor a folder",
+                                 at->fts_path);
+    default: /* folders; links within them: what they name has its own place */
+        return true;
+    }
 }
 
 static bool path_upload(struct uploading *u, char *path)
@@ -77,13 +99,8 @@ static bool path_upload(struct uploading *u, char *path)
     FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
     if (!tree)
         return err_set(u->e, ERR_INTERNAL, "out of memory");
-    for (FTSENT *at; ok && (at = fts_read(tree));) {
-        bool named = at->fts_level == FTS_ROOTLEVEL;
-        if (at->fts_info == FTS_F)
-            ok = file_upload(u, at->fts_accpath, named);
-        else if (named && (at->fts_info == FTS_NS || at->fts_info == FTS_DNR))
-            ok = err_set_errno(u->e, ERR_NOT_FOUND, at->fts_errno, "cannot read %s", path);
-    }
+    for (FTSENT *at; ok && (at = fts_read(tree));)
+        ok = entry_upload(u, at);
     fts_close(tree);
     return ok;
 }
@@ -100,6 +117,8 @@ static void say(const struct uploading *u)
         buf_put_count(&b, u->skipped, "other file", "other files");
         buf_puts(&b, " without a build-id or symbols");
     }
+    if (u->unread)
+        buf_printf(&b, "; %" PRIu64 " cannot be read", u->unread);
     buf_puts(&b, "\n");
     if (buf_ok(&b))
         fwrite(b.data, 1, b.size, stderr);
@@ -115,7 +134,7 @@ static bool upload(const struct arguments *a, char **paths, struct err *e)
         ok = path_upload(&u, *paths);
     /* What was read of other files is sent all the same. */
     struct err ignored = {0};
-    if (u.f && u.files)
+    if (u.f && u.files && !u.broken)
         ok = fleet_functions_send(u.f, &u.rows, true, ok ? e : &ignored) && ok;
     if (ok && !u.files)
         ok = err_set(e, ERR_NOT_FOUND, "no file there has a build-id and the symbols of its "

@@ -15,8 +15,8 @@ const char *const fleet_schema[] = {
     "CREATE TABLE IF NOT EXISTS %s.stacks (day Date, id UInt64, frames Array(UInt64)) "
     "ENGINE = ReplacingMergeTree PARTITION BY day ORDER BY id",
 
-    "CREATE TABLE IF NOT EXISTS %s.symbols (build_id String, page UInt64, start UInt64, size UInt64, "
-    "function String) ENGINE = ReplacingMergeTree ORDER BY (build_id, page, start)",
+    "CREATE TABLE IF NOT EXISTS %s.symbols (build_id String, page UInt64, start UInt64, "
+    "size UInt64, function String) ENGINE = ReplacingMergeTree ORDER BY (build_id, page, start)",
 
     "CREATE TABLE IF NOT EXISTS %s.samples (day Date, kind UInt8, hour UInt32, host String, "
     "service String, program String, item UInt64, batch UInt64, begin_ns Int64, end_ns Int64, "

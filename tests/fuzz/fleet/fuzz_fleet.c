@@ -1,11 +1,12 @@
 /* libFuzzer target: what a server answers, and what lies in a spool. The first byte chooses: rows
- * of frames, rows of stacks, a text that is to come back, a batch. */
+ * of frames, rows of stacks, a text that is to come back, a batch, rows of uploaded functions. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fleet/batch.h"
+#include "fleet/naming.h"
 #include "fleet/words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -29,6 +30,41 @@ static void check_rows(char *text, size_t size, bool of_frames)
     }
     if ((!ok || t.failed) && !e.code)
         abort();
+    words_fini(&w);
+    answer_fini(&a);
+}
+
+/* Functions around two frames of one build. */
+static void check_functions(char *text, size_t size)
+{
+    char frames[] = "1\t0\tabcd\t/a\t16\t0\t\t0\n2\t0\tabcd\t/a\t4096\t0\t\t0\n";
+    struct err e = {0};
+    struct answer a;
+    struct naming n;
+    struct words w = {.frames = NULL};
+    struct tsv t = {.data = frames, .size = sizeof frames - 1, .e = &e};
+    char *fields[WORDS_FRAME_FIELDS];
+    if (!answer_init(&a))
+        abort();
+    while (tsv_row(&t, fields, WORDS_FRAME_FIELDS))
+        if (!words_frame(&w, &a, &t, fields))
+            abort();
+    if (!naming_begin(&n, &w, &a) || n.count != 2)
+        abort();
+    n.run = n.list;
+    n.run_count = n.count;
+    bool ok = true;
+    t = (struct tsv){.data = text, .size = size, .e = &e};
+    while (ok && tsv_row(&t, fields, NAMING_FIELDS))
+        ok = naming_row(&n, &t, fields);
+    if ((!ok || t.failed) && !e.code)
+        abort();
+    naming_settle(&n);
+    for (size_t i = 0; i < w.frame_count; i++)
+        if (w.frames[i].name != UINT32_MAX && (w.frames[i].name >= a.p->names->name_count ||
+                                               w.frames[i].start > w.frames[i].offset))
+            abort();
+    naming_fini(&n);
     words_fini(&w);
     answer_fini(&a);
 }
@@ -65,11 +101,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memcpy(text, data + 1, size - 1);
     text[size - 1] = '\0';
-    switch (data[0] % 4) {
+    switch (data[0] % 5) {
     case 0: check_rows(text, size - 1, true); break;
     case 1: check_rows(text, size - 1, false); break;
     case 2: check_text(text); break;
-    default: check_batch(data + 1, size - 1);
+    case 3: check_batch(data + 1, size - 1); break;
+    default: check_functions(text, size - 1);
     }
     free(text);
     return 0;

@@ -53,9 +53,11 @@ expect function in penumbra compare --by f
 expect instructions in penumbra diff --normalize i
 expect malloc in penumbra annotate --metric m
 expect flat "not in" penumbra report --json f
+expect upload in penumbra symbols --store x ""
+expect upload "not in" penumbra symbols --store x upload ""
 
 # Every long option of every command's help is offered, and nothing else.
-for command in record report export recover calibrate symbolize annotate compare diff merge push; do
+for command in record report export recover calibrate symbolize annotate compare diff merge push symbols; do
     help=$(penumbra "$command" "$([ "$command" = record ] && echo --help-all || echo --help)" | grep -oE '^ +(-[A-Za-z], )?--[a-z-]+' |
         grep -oE -- '--[a-z-]+' | sort -u)
     offered=$(offers penumbra "$command" -- | sort -u)
@@ -121,7 +123,7 @@ table_options() { # COMMAND
         awk -F '\t' '{ takes = $3 != "" && $3 !~ /^\[/ ? " x" : ""
                        print ($1 == " " ? "-" : $1) " " $2 takes }' | sort
 }
-for command in record report export recover calibrate symbolize annotate compare diff merge push; do
+for command in record report export recover calibrate symbolize annotate compare diff merge push symbols; do
     if difference=$(diff <(table_options "$command") <(manual_options "$3/penumbra-$command.1")); then
         echo "ok: manual page of $command"
     else

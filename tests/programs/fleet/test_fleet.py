@@ -360,8 +360,10 @@ def lying():
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}/penumbra"
     for turn in range(len(answers) * 2):
-        for view in ("services", "top"):
-            result = run([PENUMBRA, "query", "--store", url, view])
+        for words in (("query", "services"), ("query", "top"), ("symbols", "upload", target("machine-split"))):
+            if words[0] == "symbols" and turn % 2 == 0:
+                continue  # an answer to what is inserted says nothing but its status
+            result = run([PENUMBRA, words[0], "--store", url, *words[1:]])
             said = result.stderr.decode()
             expect(result.returncode in (3, 124, 127), f"{answers[turn // 2][:40]}: {result.returncode} {said}")
             expect(said and "\x00" not in said and len(said) < 2000, said)
@@ -383,8 +385,9 @@ def refused():
         query(server, *range_of(5), "--store-auth", auth, "services")
         os.chmod(auth, 0o604)
         expect("chmod o=" in query(server, "--store-auth", auth, status=2), "a file that everybody reads")
-        said = query(server, "services", status=124, env={**os.environ, **right, "PENUMBRA_STORE_PASSWORD": "wrong-one"})
-        expect("wrong-one" not in said and USER in said, said)
+        wrong = {**os.environ, **right, "PENUMBRA_STORE_PASSWORD": "wrong-one"}
+        for said in (query(server, "services", status=124, env=wrong), symbols(server, SEND, status=124, env=wrong)):
+            expect("wrong-one" not in said and USER in said, said)
         for text, status in (("user:pass\x01word", 2), ("nothing", 2), ("", 2)):
             with open(auth, "w", encoding="utf-8") as file:
                 file.write(text)
@@ -394,8 +397,8 @@ def refused():
         for url in ("nothing", "ftp://x/y", "http://user:hidden-word@127.0.0.1/x", "http://user:hidden-word@[/x",
                     "http://127.0.0.1/x?password=hidden-word", "http://127.0.0.1/a/b", "http://127.0.0.1/x;y",
                     "http://127.0.0.1/1x"):
-            for command in ("query", "serve", "daemon"):
-                place = ("--db", os.path.join(folder, "d.db")) if command == "daemon" else ()
+            for command in ("query", "serve", "daemon", "symbols"):
+                place = {"daemon": ("--db", os.path.join(folder, "d.db")), "symbols": ("upload", SEND)}.get(command, ())
                 result = run([PENUMBRA, command, "--store", url, *place])
                 expect(result.returncode == 2 and b"penumbra" in result.stderr, f"{command} {url}: {result}")
                 expect(b"hidden-word" not in result.stderr, f"{command}: {result}")
@@ -500,8 +503,8 @@ def sampled():
         expect(slots[0] == slots[1] and slots[2] == 0, slots)
 
 
-def symbols(server, *words, status=0):
-    result = run([PENUMBRA, "symbols", "--store", server.url, "upload", *words])
+def symbols(server, *words, status=0, **more):
+    result = run([PENUMBRA, "symbols", "--store", server.url, "upload", *words], **more)
     expect(result.returncode == status, f"{words}: {result.returncode} {result.stderr.decode(errors='replace')}")
     return result.stderr.decode(errors="replace")
 
@@ -515,20 +518,26 @@ def apart():
         server.start()
         whole, stripped = target("machine-split"), os.path.join(folder, "stripped")
         subprocess.run(["strip", "-o", stripped, whole], check=True)
+        # One that is loaded where it was linked.
+        static, fixed = target("machine-split-static"), os.path.join(folder, "fixed")
+        subprocess.run(["strip", "-o", fixed, static], check=True)
         # Two hosts: one that runs both has names of one build for both.
-        for host, program in (("a", whole), ("b", stripped)):
+        for host, programs in (("a", (whole,)), ("b", (stripped, fixed))):
             os.mkdir(os.path.join(folder, host))
             daemon = Daemon(os.path.join(folder, host), server.url)
-            run([program, "600"])
+            for program in programs:
+                run([program, "600"])
             daemon.end()
         # Neither host nor reader has the file then.
         os.unlink(stripped)
+        os.unlink(fixed)
         of_whole, of_stripped = ("--program", "machine-split"), ("--program", "stripped")
         wanted = {name for name in by_name(json.loads(query(server, "--json", *of_whole))) if name.startswith("in_")}
         expect(len(wanted) >= 2, wanted)
 
-        def named():
-            return {name: n for name, n in by_name(json.loads(query(server, "--json", *of_stripped))).items() if name in wanted}
+        def named(program="stripped"):
+            of = by_name(json.loads(query(server, "--json", "--program", program)))
+            return {name: n for name, n in of.items() if name in wanted}
         expect(not named(), f"stripped: {named()}")
         query(server, *of_stripped, "--function", "in_first", status=127)
         before = json.loads(query(server, "--json", *of_stripped))
@@ -543,7 +552,8 @@ def apart():
         subprocess.run(["strip", "-o", os.path.join(folder, "d", "none"), whole], check=True)
         nothing = os.path.join(folder, "nothing")
         for words, status, said in (((text,), 3, "no ELF"), ((os.path.join(folder, "d", "none"),), 3, "stripped"),
-                                    ((os.path.join(folder, "d"),), 127, "no file there"), ((nothing,), 127, "cannot read")):
+                                    ((os.path.join(folder, "d"),), 127, "no file there"), ((nothing,), 127, "cannot read"),
+                                    (("/dev/null",), 3, "neither a file nor a folder")):
             expect(said in symbols(server, *words, status=status), words)
         expect(not named(), "nothing was uploaded")
 
@@ -563,6 +573,14 @@ def apart():
         os.unlink(debug)
         server.ask("OPTIMIZE TABLE penumbra.symbols FINAL")
         expect(set(named()) == wanted, "what is uploaded stays")
+        expect(not named("fixed"), "names of another build")
+        symbols(server, static)
+        expect(set(named("fixed")) == wanted, f"{named('fixed')} of {wanted}")
+        # A profile takes them along.
+        out = os.path.join(folder, "out.pnb")
+        query(server, "-o", out, *of_stripped)
+        text = run([PENUMBRA, "report", out]).stdout.decode()
+        expect(all(name in text for name in wanted), text)
 
 
 def full():

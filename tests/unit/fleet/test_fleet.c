@@ -19,6 +19,8 @@
 #include "../database/interval.h"
 #include "../folder.h"
 #include "fleet/batch.h"
+#include "fleet/fleet.h"
+#include "fleet/naming.h"
 #include "fleet/queue.h"
 #include "fleet/send.h"
 #include "fleet/tsv.h"
@@ -149,6 +151,109 @@ static void frames_are_checked(void **state)
         words_fini(&w);
         answer_fini(&a);
     }
+}
+
+/* ---- names that were uploaded ---- */
+
+static void words_of(struct words *w, struct answer *a, const char *rows)
+{
+    struct err e;
+    char text[512], *fields[WORDS_FRAME_FIELDS];
+    *w = (struct words){.frames = NULL};
+    snprintf(text, sizeof text, "%s", rows);
+    struct tsv t = table(text, &e);
+    assert_true(answer_init(a));
+    while (tsv_row(&t, fields, WORDS_FRAME_FIELDS))
+        assert_true(words_frame(w, a, &t, fields));
+    assert_false(t.failed);
+}
+
+/* In any order; frames that have a name, or are of no build, keep what they have. */
+static void innermost_functions_name(void **state)
+{
+    (void)state;
+    static const char *const wanted[] = {"outer", "inner", NULL, "of_host", NULL, "outer"};
+    struct err e;
+    struct answer a;
+    struct words w;
+    struct naming n;
+    char *fields[NAMING_FIELDS];
+    char rows[] = "32\t16\tinner\n16\t64\touter\n16\t64\touter\n80\t0\tnothing\n"
+                  "0\t4096\t\n281474976710655\t281474976710655\tfar\n";
+    words_of(&w, &a, "1\t0\tabcd\t/a\t79\t0\t\t0\n2\t0\tabcd\t/a\t47\t0\t\t0\n"
+                     "3\t0\tabcd\t/a\t80\t0\t\t0\n4\t0\tabcd\t/a\t33\t33\tof_host\t0\n"
+                     "5\t0\t\t/b\t20\t0\t\t0\n6\t0\tabcd\t/a\t16\t0\t\t0\n");
+    assert_true(naming_begin(&n, &w, &a));
+    assert_int_equal(n.count, 4);
+    n.run = n.list;
+    n.run_count = n.count;
+    struct tsv t = table(rows, &e);
+    while (tsv_row(&t, fields, NAMING_FIELDS))
+        assert_true(naming_row(&n, &t, fields));
+    assert_false(t.failed);
+    naming_settle(&n);
+    for (size_t i = 0; i < w.frame_count; i++) {
+        const struct word_frame *f = &w.frames[i];
+        const struct profile_names *names = a.p->names;
+        if (!wanted[i]) {
+            assert_int_equal(f->name, UINT32_MAX);
+            continue;
+        }
+        assert_string_equal(names->strings[names->names[f->name].function], wanted[i]);
+        assert_int_equal(f->start, !strcmp(wanted[i], "outer") ? 16 : i == 1 ? 32 : 33);
+    }
+    naming_fini(&n);
+    words_fini(&w);
+    answer_fini(&a);
+}
+
+static void functions_are_checked(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"1\t1\n", "x\t1\tf\n", "1\t-1\tf\n",
+                                        "281474976710656\t1\tf\n", "1\t281474976710656\tf\n"};
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct err e;
+        struct answer a;
+        struct words w;
+        struct naming n;
+        char text[64], *fields[NAMING_FIELDS];
+        words_of(&w, &a, "1\t0\tabcd\t/a\t79\t0\t\t0\n");
+        assert_true(naming_begin(&n, &w, &a));
+        snprintf(text, sizeof text, "%s", wrong[i]);
+        struct tsv t = table(text, &e);
+        assert_false(tsv_row(&t, fields, NAMING_FIELDS) && naming_row(&n, &t, fields));
+        assert_int_equal(e.code, ERR_FORMAT);
+        naming_fini(&n);
+        words_fini(&w);
+        answer_fini(&a);
+    }
+}
+
+/* A function of each page that it is in; one that no program has is none. */
+static void functions_by_page(void **state)
+{
+    (void)state;
+    const struct profile_image image = {.build_id = {0xab, 0xcd}, .build_id_size = 2};
+    struct fleet_function f = {.image = &image, .name = "a\tb", .start = 0xfff0, .end = 0x20001};
+    struct buf rows = {0};
+    assert_true(fleet_function_put(&rows, &f));
+    buf_put_u8(&rows, '\0');
+    assert_string_equal((char *)rows.data, "abcd\t0\t65520\t65553\ta\\tb\n"
+                                           "abcd\t1\t65520\t65553\ta\\tb\n"
+                                           "abcd\t2\t65520\t65553\ta\\tb\n");
+    rows.size = 0;
+    static const uint64_t wrong[][2] = {{5, 5}, {6, 5}, {0, UINT64_C(1) << 48},
+                                        {0, UINT64_C(1) << 40}, {UINT64_MAX - 1, UINT64_MAX}};
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        f.start = wrong[i][0];
+        f.end = wrong[i][1];
+        assert_false(fleet_function_put(&rows, &f));
+    }
+    f = (struct fleet_function){.image = &image, .name = "", .end = 1};
+    assert_false(fleet_function_put(&rows, &f));
+    assert_int_equal(rows.size, 0);
+    buf_free(&rows);
 }
 
 /* ---- batches ---- */
@@ -542,6 +647,9 @@ int main(void)
         cmocka_unit_test(text_comes_back),  cmocka_unit_test(other_tables_fail),
         cmocka_unit_test(numbers_are_numbers), cmocka_unit_test(lists_are_lists),
         cmocka_unit_test(frames_are_checked), cmocka_unit_test(batch_comes_back),
+        cmocka_unit_test(innermost_functions_name),
+        cmocka_unit_test(functions_are_checked),
+        cmocka_unit_test(functions_by_page),
         cmocka_unit_test(numbers_are_contents), cmocka_unit_test(damaged_batches),
         cmocka_unit_test(clocks_that_are_wrong), cmocka_unit_test(in_order),
         cmocka_unit_test(bounded),          cmocka_unit_test(disk_full),
