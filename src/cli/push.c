@@ -119,10 +119,11 @@ static bool send_once(const struct arguments *a, struct http *http, const struct
                         &answer, again, e);
     if (ok) {
         if (answer.status / 100 != 2)
-            ok = err_set(e, ERR_OUTPUT, "the collector %s answers with HTTP status %d", a->url,
-                         answer.status);
+            ok = err_set(e, ERR_OUTPUT, "the collector %s answers with HTTP status %d",
+                         http_name(http), answer.status);
         else if (is_partial(&answer.body))
-            ok = err_set(e, ERR_OUTPUT, "the collector %s took a part of the profile only", a->url);
+            ok = err_set(e, ERR_OUTPUT, "the collector %s took a part of the profile only",
+                         http_name(http));
         *again = is_passing(answer.status);
         if (answer.retry_after)
             *wait = answer.retry_after > WAIT_MAX_S ? WAIT_MAX_S : answer.retry_after;
@@ -173,7 +174,7 @@ int command_push(int argc, char **argv)
     bool ok = http && pack(&a, &bytes, &samples, &e) && send_profile(&a, http, &bytes, &e);
     if (ok && !a.quiet)
         fprintf(stderr, "penumbra push: %s: %" PRIu64 " samples, %zu bytes -> %s\n", a.input,
-                samples, bytes.size, a.url);
+                samples, bytes.size, http_name(http));
     http_close(http);
     buf_free(&bytes);
     return ok ? 0 : command_fail("push", &e);

@@ -70,7 +70,7 @@ static bool address(struct http *h, const char *url, const char *path, struct er
                                      "https://HOST:PORT, without a user or a password");
     return !code || err_set(e, code == CURLUE_OUT_OF_MEMORY ? ERR_INTERNAL : ERR_USAGE,
                             "'%s' is no address of a server, http://HOST:PORT or "
-                            "https://HOST:PORT: %s", url, h->curl.url_strerror(code));
+                            "https://HOST:PORT: %s", h->text, h->curl.url_strerror(code));
 }
 
 struct http *http_open(const char *url, const char *path, const char *ca_file, struct err *e)
@@ -81,7 +81,7 @@ struct http *http_open(const char *url, const char *path, const char *ca_file, s
         err_set(e, ERR_INTERNAL, "cannot send: out of memory");
         return NULL;
     }
-    h->text = strdup(url);
+    h->text = strndup(url, strcspn(url, "?#"));
     h->ca_file = ca_file ? strdup(ca_file) : NULL;
     h->easy = h->curl.easy_init();
     h->url = h->curl.url();
@@ -103,6 +103,11 @@ void http_close(struct http *h)
     free(h->text);
     free(h->ca_file);
     free(h);
+}
+
+const char *http_name(const struct http *h)
+{
+    return h->text;
 }
 
 char *http_path_take(struct http *h)

@@ -41,6 +41,8 @@ struct http_request {
  * that is none (ERR_USAGE), or if there is no libcurl (ERR_INTERNAL). */
 struct http *http_open(const char *url, const char *path, const char *ca_file, struct err *e);
 void http_close(struct http *h);
+/* The address for messages: without its query, which may hold a token. */
+const char *http_name(const struct http *h);
 /* The path of the address without its first slash, which is to be free()d, and of which no request
  * has any more: they are sent to "/". NULL without memory. */
 char *http_path_take(struct http *h);

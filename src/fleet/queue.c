@@ -118,15 +118,18 @@ void queue_size(struct queue *s, uint64_t *count, uint64_t *bytes)
 
 /* ---- taking ---- */
 
-/* Opens and locks it; -1: it is gone, or another process has it. */
-static int lock(struct queue *s, uint64_t number)
+/* Opens and locks it; -1: it is gone, another process has it, or *e. */
+static int lock(struct queue *s, uint64_t number, struct err *e)
 {
     char name[NAME_SIZE];
     struct stat st;
     name_of(name, number);
     int fd = openat(s->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) {
+        if (errno != ENOENT)
+            err_set_errno(e, ERR_INTERNAL, errno, "cannot open %s/%s", s->path, name);
         return -1;
+    }
     /* It may have gone between the two. */
     if (!flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &st) && st.st_nlink)
         return fd;
@@ -141,32 +144,34 @@ static void removed(struct queue *s, uint64_t number)
     unlinkat(s->folder, name, 0);
 }
 
-static bool content_read(struct queue_batch *b, struct err *e)
+static bool content_read(const struct queue *s, struct queue_batch *b, struct err *e)
 {
+    char name[NAME_SIZE];
     struct stat st;
+    name_of(name, b->number);
     if (fstat(b->fd, &st))
-        return err_set_errno(e, ERR_INTERNAL, errno, "cannot look at a batch of the spool");
+        return err_set_errno(e, ERR_INTERNAL, errno, "cannot look at %s/%s", s->path, name);
     if (st.st_size < 0 || (uint64_t)st.st_size > BATCH_MOST)
-        return err_set(e, ERR_FORMAT, "a batch of the spool is larger than 1 GB");
+        return err_set(e, ERR_FORMAT, "%s/%s is larger than 1 GB", s->path, name);
     b->data = malloc((size_t)st.st_size + 1);
     if (!b->data)
         return err_set(e, ERR_INTERNAL, "out of memory");
     for (ssize_t n = 1; n > 0 && b->size < (size_t)st.st_size; b->size += (size_t)n) {
         n = read(b->fd, b->data + b->size, (size_t)st.st_size - b->size);
         if (n < 0)
-            return err_set_errno(e, ERR_INTERNAL, errno, "cannot read a batch of the spool");
+            return err_set_errno(e, ERR_INTERNAL, errno, "cannot read %s/%s", s->path, name);
     }
     return true;
 }
 
-bool queue_take(struct queue *s, struct queue_batch *b, struct err *e)
+bool queue_take(struct queue *s, uint64_t above, struct queue_batch *b, struct err *e)
 {
-    struct found f = look(s, 0);
+    struct found f = look(s, above);
     *b = (struct queue_batch){.fd = -1, .number = f.first};
-    if (!f.count)
+    if (f.first == UINT64_MAX)
         return false;
-    b->fd = lock(s, f.first);
-    return b->fd >= 0 && content_read(b, e);
+    b->fd = lock(s, f.first, e);
+    return b->fd >= 0 && content_read(s, b, e);
 }
 
 void queue_let(struct queue *s, struct queue_batch *b, bool done)
@@ -184,10 +189,10 @@ void queue_let(struct queue *s, struct queue_batch *b, bool done)
 static bool drop(struct queue *s, uint64_t number, struct queue_lost *lost)
 {
     struct err ignored = {0};
-    struct queue_batch b = {.number = number, .fd = lock(s, number)};
+    struct queue_batch b = {.number = number, .fd = lock(s, number, &ignored)};
     struct batch batch = {.host = NULL};
     bool ok = b.fd >= 0;
-    if (ok && content_read(&b, &ignored) && batch_read(&batch, b.data, b.size, &ignored)) {
+    if (ok && content_read(s, &b, &ignored) && batch_read(&batch, b.data, b.size, &ignored)) {
         lost->taken += batch.taken;
         lost->covered_us += batch.covered_us;
     }

@@ -28,15 +28,16 @@ struct queue_lost {
 /* False: the batch is not in the spool, e.g. as the disk is full. *lost: what had to go before. */
 bool queue_put(struct queue *s, const struct buf *bytes, struct queue_lost *lost, struct err *e);
 
-/* The oldest batch, locked. */
+/* A batch, locked. */
 struct queue_batch {
     uint64_t number;
     int fd;
     uint8_t *data;
     size_t size;
 };
-/* False: there is none, or *e is set: it cannot be read. b->fd is -1, or b is to be let go. */
-bool queue_take(struct queue *s, struct queue_batch *b, struct err *e);
+/* The oldest one of those after the number `above`. False: there is none, another process has it,
+ * or *e is set: b->number cannot be read. b->fd is -1, or b is to be let go. */
+bool queue_take(struct queue *s, uint64_t above, struct queue_batch *b, struct err *e);
 /* Unlocks it, and removes it if it is done. */
 void queue_let(struct queue *s, struct queue_batch *b, bool done);
 

@@ -186,40 +186,63 @@ static bool batch_send(struct fleet *f, const struct batch *b, bool first, struc
                      fleet_insert(f, "samples", FLEET_SAMPLES_COLUMNS, id, &b->samples, e));
 }
 
-/* Of the spool's first one. *any: there was one that could be taken. */
-static bool one_send(struct fleet *f, struct queue *spool, struct sent_set *known, bool *any,
-                     struct err *e)
+struct sending {
+    struct queue *queue;
+    uint64_t above;      /* what comes after this number is sent next */
+    struct err passed;   /* why one was passed over */
+    bool any;            /* there was one that could be taken */
+};
+
+static bool batch_take(struct sending *s, struct queue_batch *file, struct batch *b, struct err *e)
+{
+    s->any = queue_take(s->queue, s->above, file, e);
+    return s->any && batch_read(b, file->data, file->size, e);
+}
+
+/* One that cannot be read now, as its disk fails, may be later: it stays, and those after it are
+ * sent. A damaged one is removed. */
+static bool one_pass(struct sending *s, struct queue_batch *file, struct err *e)
+{
+    const bool damaged = e->code == ERR_FORMAT;
+    s->any = e->code;
+    s->above = file->number;
+    if (e->code && !damaged && !s->passed.code)
+        s->passed = *e;
+    if (!damaged)
+        *e = (struct err){0};
+    queue_let(s->queue, file, damaged);
+    return !damaged;
+}
+
+static bool one_send(struct fleet *f, struct sending *spool, struct sent_set *known, struct err *e)
 {
     struct queue_batch file;
     struct batch b = {.host = NULL};
-    struct err problem = {0};
-    *any = queue_take(spool, &file, &problem);
-    if (!*any && !problem.code)
-        return true;
-    bool readable = *any && batch_read(&b, file.data, file.size, &problem);
-    bool damaged = !readable && problem.code == ERR_FORMAT;
-    bool ok = readable || err_set(e, problem.code, "%s", problem.message);
+    if (!batch_take(spool, &file, &b, e)) {
+        batch_fini(&b);
+        return one_pass(spool, &file, e);
+    }
     /* One that was there before us may have been sent; so may one that was tried. */
-    bool first = known->last != UINT64_MAX && file.number > known->last;
-    if (ok && (known->made || fleet_make(f, e))) {
-        known->made = true;
+    bool first = known->last != UINT64_MAX && file.number > known->last, ok = true;
+    known->made = known->made || fleet_make(f, e);
+    if (known->made) {
         known->last = file.number;
         ok = batch_send(f, &b, first, known, e);
-    } else
-        ok = false;
-    queue_let(spool, &file, ok || damaged);
+    }
+    ok = ok && known->made;
+    queue_let(spool->queue, &file, ok);
     batch_fini(&b);
     return ok;
 }
 
 bool sender_run(struct fleet *f, const char *folder, struct sent_set *known, struct err *e)
 {
-    struct queue *spool = NULL;
-    bool any = true, ok = queue_open(&spool, folder, UINT64_MAX, e);
-    while (ok && any)
-        ok = one_send(f, spool, known, &any, e);
-    queue_close(spool);
-    return ok;
+    struct sending spool = {.any = true};
+    bool ok = queue_open(&spool.queue, folder, UINT64_MAX, e);
+    while (ok && spool.any)
+        ok = one_send(f, &spool, known, e);
+    queue_close(spool.queue);
+    return ok && (!spool.passed.code || err_set(e, spool.passed.code, "%s", spool.passed.message));
 }
 
 /* ---- the process ---- */

@@ -29,8 +29,8 @@ uint64_t sender_cost_ns(struct sender *s);
 /* Waits until the spool is empty, `most_ms` at most, then ends it. */
 void sender_end(struct sender *s, uint32_t most_ms);
 
-/* Sends what the spool has until it is empty. False: *e, what went wrong first. known: stacks
- * and frames that the server has. For the child, and for tests. */
+/* Sends what the spool has until it is empty, but for what cannot be read. False: *e, what went
+ * wrong first. known: stacks and frames that the server has. For the child, and for tests. */
 struct sent_set;
 bool sender_run(struct fleet *f, const char *folder, struct sent_set *known, struct err *e);
 struct sent_set *sent_set_new(void);

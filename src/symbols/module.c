@@ -146,6 +146,43 @@ static bool file_matches(Dwfl_Module *module, const struct profile_image *image,
     return !image->file_size || (fstat(fd, &st) == 0 && (uint64_t)st.st_size == image->file_size);
 }
 
+/* The separate debug file by build-id, from the servers of DEBUGINFOD_URLS; -1. elfutils asks them
+ * for a module whose build-id it is told. */
+static int debuginfod_open(const struct profile_image *image)
+{
+    static char *no_path = "";
+    const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
+                                      .find_debuginfo = dwfl_standard_find_debuginfo,
+                                      .debuginfo_path = &no_path};
+    const char *servers = getenv("DEBUGINFOD_URLS");
+    char *found = NULL;
+    int fd = -1;
+    Dwfl *dwfl = servers && *servers ? dwfl_begin(&callbacks) : NULL;
+    if (!dwfl)
+        return -1;
+    dwfl_report_begin(dwfl);
+    Dwfl_Module *module = dwfl_report_module(dwfl, "image", 0, 1);
+    dwfl_report_end(dwfl, NULL, NULL);
+    if (module && !dwfl_module_report_build_id(module, image->build_id, image->build_id_size, 0))
+        fd = dwfl_standard_find_debuginfo(module, NULL, NULL, 0, NULL, NULL, 0, &found);
+    free(found);
+    dwfl_end(dwfl);
+    return fd;
+}
+
+/* Takes fd, of a separate debug file. */
+static bool debug_take(struct module *m, int fd, const char *path,
+                       const struct profile_image *image, const struct symbols_options *options)
+{
+    if (fd < 0 || !module_open(m, fd, path, options->debug_path))
+        return false;
+    m->debug_only = true;
+    if (build_id_matches(m->dwfl_module, image))
+        return true;
+    module_close(m);
+    return false;
+}
+
 /* The separate debug file by build-id alone, for an image whose file is gone. */
 static bool module_open_debug(struct module *m, const struct profile_image *image,
                               const struct symbols_options *options)
@@ -161,14 +198,12 @@ static bool module_open_debug(struct module *m, const struct profile_image *imag
         char path[4096];
         int n = roots[r] ? snprintf(path, sizeof path, "%s/.build-id/%s.debug", roots[r], id) : 0;
         int fd = n > 0 && (size_t)n < sizeof path ? regular_open(path) : -1;
-        if (fd < 0 || !module_open(m, fd, path, options->debug_path))
-            continue;
-        m->debug_only = true;
-        if (build_id_matches(m->dwfl_module, image))
+        if (debug_take(m, fd, path, image, options))
             return true;
-        module_close(m);
     }
-    return false;
+    /* A quick look asks nobody else. */
+    return options->detail != SYMBOLS_QUICK &&
+           debug_take(m, debuginfod_open(image), image->path, image, options);
 }
 
 /* Takes fd. Otherwise *why says what is wrong with it. */

@@ -2,11 +2,17 @@
  * each, into a spool, from BEGIN on (seconds since 1970), and sends what the spool has. URL -:
  * sends nothing. COUNT 0: sends only. A failure is one line on standard error, and status 1.
  *
+ * FLEET_SEND_BROKEN in the environment: a file that ends so cannot be read, as its disk fails.
+ *
  * Each batch has web.service: work 7, db.service: main 5 and HOSTILE: work 1, of 50 ms. */
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "../../unit/database/interval.h"
 #include "fleet/queue.h"
@@ -15,6 +21,19 @@
 #define HOSTILE "</script>\t\n\\'\"'; DROP TABLE samples; --\x1b\xff"
 
 enum { PROGRAMS = 3, WORDS = 8, TIMEOUT_MS = 20000 };
+
+ssize_t read(int fd, void *to, size_t size)
+{
+    char link[64], path[PATH_MAX];
+    const char *broken = getenv("FLEET_SEND_BROKEN");
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = broken ? readlink(link, path, sizeof path) : -1;
+    if (n < 0 || (size_t)n < strlen(broken) ||
+        memcmp(path + (size_t)n - strlen(broken), broken, strlen(broken)) != 0)
+        return syscall(SYS_read, fd, to, size);
+    errno = EIO;
+    return -1;
+}
 
 static bool put(struct queue *queue, const char *host, int64_t begin_s, int64_t length_s,
                 uint32_t cpus, struct err *e)

@@ -1,6 +1,7 @@
 """A fleet's store, a real ClickHouse server: what was acknowledged is there, once, whatever happens to the server,
 the connection, the sender and the disk. Skipped where there is no clickhouse-server."""
 import ctypes
+import errno
 import http.client
 import http.server
 import json
@@ -207,6 +208,20 @@ def away():
         expect(len(os.listdir(folder)) == 30, "batches wait")
         query(server, "services", status=124)
         server.start()
+        send(folder, server.url)
+        expect(not os.listdir(folder), "nothing waits")
+        expect_once(server, ("alpha",), 30)
+
+
+def unreadable():
+    """A batch that a failing disk does not give stays; those after it are sent, and it is once it can be read."""
+    with Server() as server, tempfile.TemporaryDirectory() as folder:
+        server.start()
+        send(folder, "-", "alpha", begin_of(30), 30)
+        broken = sorted(os.listdir(folder))[0]
+        said = send(folder, server.url, status=1, env={**os.environ, "FLEET_SEND_BROKEN": broken})
+        expect(os.strerror(errno.EIO) in said and broken in said, said)
+        expect(os.listdir(folder) == [broken], f"{os.listdir(folder)} wait")
         send(folder, server.url)
         expect(not os.listdir(folder), "nothing waits")
         expect_once(server, ("alpha",), 30)
@@ -623,4 +638,4 @@ def full():
             libc.umount2(spool.encode(), DETACH)
 
 
-main({test.__name__: test for test in (answered, wide, few, sizes, away, killed, broken, hanging, lying, refused, sampled, apart, full)})
+main({test.__name__: test for test in (answered, wide, few, sizes, away, unreadable, killed, broken, hanging, lying, refused, sampled, apart, full)})

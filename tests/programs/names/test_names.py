@@ -2,6 +2,8 @@
 """test_names.py NAME: what code is called stays in the profile: whatever becomes of the files, wherever they
 lie, however the program was started."""
 import contextlib
+import ctypes
+import http.server
 import json
 import os
 import shutil
@@ -9,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from harness import PENUMBRA, expect, main, run
@@ -162,6 +165,51 @@ def test_symbolized():
         expect((result.returncode, result.stderr) == (0, b""), result.stderr.decode())
         expect(share(folder.names(file="named.pnb"), "inner", "outer") > 0.7,
                f"{folder.names(file='named.pnb')}")
+
+
+def test_debuginfod():
+    """A server has the debug file of a program that is gone."""
+    try:
+        ctypes.CDLL("libdebuginfod.so.1")
+    except OSError:
+        print("no libdebuginfod: skipped")
+        return
+    with Folder() as folder:
+        folder.build()
+        folder.sh("objcopy --only-keep-debug spin debug && strip spin")
+        folder.record(folder.at("spin"))
+        build_id = folder.sh("readelf -n spin | sed -n 's/.*Build ID: //p'").strip()
+        folder.sh("rm spin")
+        with open(folder.at("debug"), "rb") as file:
+            debug = file.read()
+        asked = []
+
+        class Server(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(self.path)
+                body = answer if self.path == f"/buildid/{build_id}/debuginfo" else None
+                self.send_response(200 if body else 404)
+                self.send_header("Content-Length", str(len(body or b"")))
+                self.end_headers()
+                self.wfile.write(body or b"")
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        other = debug.replace(bytes.fromhex(build_id), bytes.fromhex(build_id)[::-1])
+        for turn, (answer, named) in enumerate(((b"", False), (b"no ELF file", False), (other, False), (debug, True))):
+            asked.clear()
+            environment = {**os.environ, "DEBUGINFOD_URLS": f"http://127.0.0.1:{server.server_address[1]}",
+                           "DEBUGINFOD_CACHE_PATH": folder.at(f"cache{turn}")}
+            out = f"named{turn}.pnb"
+            result = run([PENUMBRA, "symbolize", "-o", folder.at(out), folder.at("out.pnb")], env=environment)
+            expect(result.returncode == 0, result.stderr.decode())
+            expect(f"/buildid/{build_id}/debuginfo" in asked, f"the server is asked: {asked}")
+            expect((share(folder.names(file=out), "inner", "outer") > 0.7) == named, f"{turn}: {folder.names(file=out)}")
+        server.shutdown()
+        server.server_close()
 
 
 def test_symbolize_errors():

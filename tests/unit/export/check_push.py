@@ -107,6 +107,21 @@ def test_not_tried_again(d):
         assert len(c.requests) == 1
 
 
+def test_no_secret_is_said(d):
+    """The query of an address may hold a token."""
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        gone = f"http://127.0.0.1:{unused.getsockname()[1]}"
+    for answer, status in ((200, {}, b""), 0), ((503, {}, b""), 124), ((403, {}, b""), 124), ((200, {}, b"\x0a\x02\x08\x03"), 124):
+        with Collector(answer) as c:
+            said = push(d, "--otlp", c.url + "/v1?token=hidden-word#hidden", "--retries", "1", "sample.pnb", status=status,
+                        says=[c.url + "/v1"])
+            assert c.requests[0][0] == "/v1?token=hidden-word", c.requests[0][0]
+            assert "hidden" not in said, said
+    for url, status in (gone, 124), ("ftp://127.0.0.1/x", 2), ("http://127.0.0.1:x/y", 2), ("nothing", 2):
+        said = push(d, "--otlp", url + "?token=hidden-word", "--retries", "0", "sample.pnb", status=status, says=[url])
+        assert "hidden" not in said, said
+
+
 def test_unreachable(d):
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]

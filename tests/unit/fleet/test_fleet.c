@@ -404,7 +404,7 @@ static int64_t take(struct queue *q, bool done)
     struct err e = {0};
     struct queue_batch file;
     struct batch b;
-    if (!queue_take(q, &file, &e))
+    if (!queue_take(q, 0, &file, &e))
         return -1;
     assert_true(batch_read(&b, file.data, file.size, &e));
     buf_put_u8(&b.samples, '\0');
@@ -448,7 +448,7 @@ static void bounded(void **state)
     uint64_t lost = 0, count, bytes;
     for (int64_t i = 0; i < 3; i++)
         put(q, i);
-    assert_true(queue_take(q, &held, &e));
+    assert_true(queue_take(q, 0, &held, &e));
     struct queue *taker = queue_of(1 << 30);
     for (int64_t i = 3; i < 8; i++) {
         struct queue_lost now = put(q, i);
@@ -522,14 +522,21 @@ static void unreadable(void **state)
     folder_clear();
     struct queue *q = queue_of(1 << 30);
     put(q, 5);
+    put(q, 6);
     reads_fail = true;
-    bool ok = queue_take(q, &b, &e);
+    bool ok = queue_take(q, 0, &b, &e);
     reads_fail = false;
+    /* The next one can be taken meanwhile. */
+    uint64_t broken = b.number;
+    queue_let(q, &b, false);
+    assert_true(queue_take(q, broken, &b, &(struct err){0}));
+    assert_int_equal(b.number, broken + 1);
     queue_let(q, &b, false);
     assert_false(ok);
     assert_true(e.code && e.code != ERR_FORMAT);
     assert_non_null(strstr(e.message, strerror(EIO)));
     assert_int_equal(take(q, true), 5);
+    assert_int_equal(take(q, true), 6);
     queue_close(q);
 }
 
