@@ -11,7 +11,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.environ["HARNESS"])
-from harness import PENUMBRA, Recording, expect, main, nodes, run, target  # noqa: E402
+from harness import (PENUMBRA, Recording, expect, main, needs_kernel_events, nodes,  # noqa: E402
+                     run, target)
 
 NOPERF = os.path.join(os.environ["HARNESS_TARGETS"], "noperf")
 WAITS = ("in_poll", "in_alloca", "in_epoll", "in_condition", "in_read")
@@ -162,6 +163,7 @@ def refused():
     if os.geteuid():
         print("needs root: skipped")
         sys.exit(77)
+    needs_kernel_events()
     done = run([NOPERF, PENUMBRA, "record", "-e", "context-switches", "-o", "/dev/null", "true"])
     expect(done.returncode == 119 and b"container" in done.stderr and b"as root" not in done.stderr,
            done.stderr.decode())

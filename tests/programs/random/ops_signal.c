@@ -47,11 +47,12 @@ static sigset_t set_draw(struct draw *d)
     return set;
 }
 
-/* docs/limits.md: a handler's sa_mask does not block SIGTRAP, nor does the mask that a handler
- * interrupts show it. */
+/* docs/limits.md: a handler's sa_mask does not block the signal that carries the samples, nor does
+ * the mask that a handler interrupts show it. */
 static uint64_t shown(const sigset_t *set)
 {
-    return set_bits(set) & ~(UINT64_C(1) << (SIGTRAP - 1));
+    enum { OF_TIMERS = 41 };
+    return set_bits(set) & ~(UINT64_C(1) << (SIGTRAP - 1) | UINT64_C(1) << (OF_TIMERS - 1));
 }
 
 static bool on_alternate(void)

@@ -1,6 +1,7 @@
 """Runs a program natively and under `penumbra record`, and compares what the world can see of it."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -48,6 +49,19 @@ class Failure(Exception):
 def expect(condition, message):
     if not condition:
         raise Failure(message)
+
+
+def kernel_events():
+    """Whether events inside the kernel leave calls that wait alone (collector/perf_event.h)."""
+    major, minor = re.match(r"(\d+)\.(\d+)", os.uname().release).groups()
+    return (int(major), int(minor)) >= (6, 11)
+
+
+def needs_kernel_events():
+    """Skips a test of what only such events can see."""
+    if not kernel_events():
+        print("events inside the kernel take Linux 6.11: skipped")
+        sys.exit(77)
 
 
 def run(command, **more):

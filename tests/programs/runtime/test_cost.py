@@ -162,7 +162,7 @@ def ticks():
     fewer within a budget, however rare samples are."""
     seconds = 2
     program = [sys.executable, "-c",
-               f"import time\nwhile time.process_time() < {seconds}: pass"]
+               f"import time\nwhile time.process_time() < {seconds}: sum(range(10000))"]
     counts = []
     for options in ((), ("--budget", "0.05")):
         r = Recording(program, ("-c", "1s", *options))

@@ -10,7 +10,8 @@ import sys
 import tempfile
 import time
 
-from harness import Failure, PATIENCE, PENUMBRA, Recording, expect, main, nodes, run, target
+from harness import (Failure, PATIENCE, PENUMBRA, Recording, expect, kernel_events, main,
+                     needs_kernel_events, nodes, run, target)
 
 
 def within(value, wanted, samples, what, slack=0.01):
@@ -241,6 +242,7 @@ def page_faults():
 
 def huge_pages():
     """Expirations during a long page fault belong to the instruction that made it."""
+    needs_kernel_events()
     r = Recording([target("huge"), "300"], ("-F", "10000"))
     if r.native.stdout != b"huge\n":
         print("SKIP: no huge pages here")
@@ -258,6 +260,7 @@ def blocked():
 
 
 def context_switches():
+    needs_kernel_events()
     r = Recording([target("eintr")], ("-e", "context-switches", "-c", "11"))
     expect(r.samples() > 100, f"only {r.samples()} samples")
 
@@ -273,6 +276,15 @@ def older_kernel():
         notes = "".join(r.report["notes"])
         expect(wanted in notes and how in notes, f"{event}: {notes}")
         expect(r.samples() > 10, f"{event}: only {r.samples()} samples")
+    # A program that is in the kernel nearly always; one that is not.
+    calls = [sys.executable, "-c", "import os\nfor i in range(100): os.urandom(1 << 20)"]
+    for command, options in ((calls, ()), (calls, ("--kernel",)), ([target("shares"), "500"], ())):
+        r = Recording(command, options, around=old)
+        notes = "".join(r.report["notes"])
+        expect(("--kernel" in options) == ("it takes Linux 6.11" in notes), f"{options}: {notes}")
+        nowhere = r.total("[unattributed]") / max(1, r.samples())
+        expect(nowhere > 0.6 if command == calls else nowhere < 0.2,
+               f"{command} {options}: {nowhere} of the time has no place: {r.samples()} samples")
     for events in (["-e", "context-switches"], ["-e", "cpu", "-e", "context-switches"],
                    ["-e", "wall", "--carrier", "burst"]):
         refused = run([*old, PENUMBRA, "record", *events, "-o", "/dev/null", "--", "true"])
@@ -313,6 +325,7 @@ def accounted(r, threads):
 def switching():
     """Threads that hand over to each other are sampled by timers, which cost nothing where threads
     switch."""
+    needs_kernel_events()
     for kind, rounds in (("pipe", 60000), ("futex", 60000), ("condition", 60000), ("epoll", 40000),
                          ("sleep", 3000), ("yield", 200000)):
         r = switched(kind, rounds)
@@ -411,7 +424,7 @@ def dropped():
     """Threads that a server makes when it has dropped its rights are seen in user mode; what that
     leaves out is said."""
     with open("/proc/sys/kernel/perf_event_paranoid", encoding="utf-8") as f:
-        user_mode = os.geteuid() == 0 and int(f.read()) >= 2
+        user_mode = os.geteuid() == 0 and int(f.read()) >= 2 and kernel_events()
     for event, how in (("page-faults", "touches"), ("cpu", "works")):
         r = Recording([target("dropped"), how, "500"], ("-e", event))
         expect(r.total(how) > max(20, 0.8 * r.samples()),
@@ -428,6 +441,7 @@ def dropped():
 
 def dropped_kernel():
     """Events inside the kernel are not for such threads: said at once, with their number."""
+    needs_kernel_events()
     with open("/proc/sys/kernel/perf_event_paranoid", encoding="utf-8") as f:
         if os.geteuid() != 0 or int(f.read()) < 2:
             sys.exit(77)
@@ -473,10 +487,11 @@ def stray():
                    f"{options} {when}: {report['processes']}")
             made = [t["pid"] for t in report.get("threads", ()) if t["pid"] == children[0]["pid"]]
             left_out = when == "in" and ("--tool" in options or "--carrier" in options)
+            timers = when == "in" and "wall" in options and not kernel_events()
             expect("--exact" in options or len(made) == 2 - left_out,
                    f"{options} {when}: {report['threads']}")
             expect("--exact" in options
-                   or children[0].get("sandbox", {}).get("threads", 0) == left_out,
+                   or children[0].get("sandbox", {}).get("threads", 0) == left_out + timers,
                    f"{options} {when}: {children}")
     # One that has set a handler for our signal, as Chromium's renderers do for crashes, before it
     # is adopted.
@@ -515,6 +530,7 @@ def traced():
 
 def stops():
     """Stops for a tracer are context switches: each would make the next sample, for ever."""
+    needs_kernel_events()
     if not shutil.which("strace"):
         sys.exit(77)
     for tracer in (["strace", "-o", "/dev/null"], ["strace", "-f", "-o", "/dev/null"]):

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -144,7 +143,6 @@ static void refused(struct sigevent *event)
     printf(", bad signal %d", timer_create(CLOCK_MONOTONIC, &bad, &timer) ? errno : 0);
     bad.sigev_notify = SIGEV_NONE;
     printf(", none %d", timer_create(CLOCK_MONOTONIC, &bad, &timer) ? errno : 0);
-    printf(", its number %ld", (long)(intptr_t)timer);
     printf(", bad time %d, no timer %d, deleted %d\n",
            timer_settime(timer, 0, &time, NULL) ? errno : 0,
            (int)(syscall(SYS_timer_gettime, 9999, &time) ? errno : 0), timer_delete(timer));
