@@ -6,7 +6,7 @@ MESON = $(shell for m in meson /usr/bin/meson; do \
 	$$m --version >/dev/null 2>&1 && { echo $$m; break; }; done)
 PREFIX ?= /usr/local
 
-.PHONY: all build deps deps-check deps-bench deps-deb deps-soak deps-peers deps-optimize demo screenshots check check-peers check-releases bench soak dist deb tarball install clean help
+.PHONY: all build deps deps-check deps-bench deps-deb deps-soak deps-peers deps-optimize demo screenshots check check-peers check-kernels check-releases bench soak dist deb tarball install clean help
 
 all: build
 
@@ -35,6 +35,10 @@ screenshots: deps-check
 
 check: deps-check
 	@tools/check
+
+# Kernels of Debian, in qemu without KVM; as root.
+check-kernels:
+	@tools/check-kernels
 
 # Other releases of Debian, in chroots; as root.
 check-releases: build
@@ -89,6 +93,7 @@ help:
 	@echo "make check    install what the tests need, build with gcc and clang, run every test"
 	@echo "make bench    measure overhead and accuracy (an hour or more); writes docs/results/"
 	@echo "make check-releases  the same in chroots of other Debian releases, and the packages; as root"
+	@echo "make check-kernels  tests on the kernels of Debian's releases, in qemu; as root"
 	@echo "make check-peers  test suites of gcc, valgrind, perl and others, natively and recorded (hours)"
 	@echo "make deps-optimize  install LLVM 19, with which tests read exports for optimizers"
 	@echo "make soak     the long tests: fuzzing, SIGKILL at random moments, random system calls, real programs"
