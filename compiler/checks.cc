@@ -69,42 +69,90 @@ static std::string count_down(int scratch)
            move_stack(136);
 }
 
-/* A jump with an asm for an instruction, at the block's end; the label is its %l0. */
-static void emit_jump(basic_block block, const std::string &text, rtx_code_label *label,
-                      bool changes_flags, int scratch)
+static rtx label_reference(rtx_code_label *label)
 {
-    rtx jump = asm_text(text, rtvec_alloc(0), rtvec_alloc(0),
-                        gen_rtvec(1, gen_rtx_LABEL_REF(Pmode, label)));
-    if (changes_flags)
-        jump = gen_rtx_PARALLEL(
-            VOIDmode, scratch >= 0 ? gen_rtvec(3, jump, clobber(FLAGS_REG, CCmode),
-                                               clobber(scratch, DImode))
-                                   : gen_rtvec(2, jump, clobber(FLAGS_REG, CCmode)));
+    LABEL_NUSES(label)++;
+    return gen_rtx_LABEL_REF(Pmode, label);
+}
+
+/* A jump with an asm for an instruction, at the block's end; the labels are its %l0, %l1. */
+static void emit_jump(basic_block block, const std::string &text, rtvec clobbers,
+                      rtx_code_label *label, rtx_code_label *other = NULL)
+{
+    rtvec labels = other ? gen_rtvec(2, label_reference(label), label_reference(other))
+                         : gen_rtvec(1, label_reference(label));
+    rtx jump = asm_text(text, rtvec_alloc(0), rtvec_alloc(0), labels);
+    int n = GET_NUM_ELEM(clobbers);
+    if (n > 0) {
+        rtvec all = rtvec_alloc(1 + n);
+        RTVEC_ELT(all, 0) = jump;
+        for (int i = 0; i < n; i++)
+            RTVEC_ELT(all, i + 1) = RTVEC_ELT(clobbers, i);
+        jump = gen_rtx_PARALLEL(VOIDmode, all);
+    }
     rtx_insn *insn = emit_jump_insn_after_noloc(jump, BB_END(block));
     set_location(insn);
     JUMP_LABEL(insn) = label;
-    LABEL_NUSES(label)++;
+    if (other)
+        add_reg_note(insn, REG_LABEL_TARGET, other);
 }
 
-/* The site's record is of the section group that the code is of, if it is of one. */
+/* A site's record is of the section group that the code is of, if it is of one. */
+static std::string site(const char *instruction, const char *check)
+{
+    return std::string(".Lpnbsite%=:\t") + instruction + "\n\t"
+           ".pushsection penumbra1_sites,\"a?\",@progbits\n\t"
+           ".balign 4\n\t"
+           ".long .Lpnbsite%=-.\n\t"
+           ".long " + check + "-.\n\t"
+           ".popsection";
+}
+
 void check_emit_site(basic_block block, rtx_code_label *label)
 {
-    static const char branch[] = "cmpl\t$0, __penumbra1_switch(%%rip)\n\tjne\t%l0";
-    static const char text[] = ".Lpnbsite%=:\t.byte 0x0f, 0x1f, 0x44, 0, 0\n\t"
-                               ".pushsection penumbra1_sites,\"a?\",@progbits\n\t"
-                               ".balign 4\n\t"
-                               ".long .Lpnbsite%=-.\n\t"
-                               ".long %l0-.\n\t"
-                               ".popsection";
-    bool switched = argument.check == CHECK_SWITCHED;
-    emit_jump(block, switched ? branch : text, label, switched, -1);
+    emit_jump(block, site(".byte 0x0f, 0x1f, 0x44, 0, 0", "%l0"), rtvec_alloc(0), label);
+}
+
+void check_emit_jump_site(basic_block block, rtx_code_label *to, rtx_code_label *check)
+{
+    emit_jump(block, site("%{disp32%} jmp\t%l0", "%l1"), rtvec_alloc(0), to, check);
+}
+
+void check_make_site(rtx_insn *jump, rtx_code_label *to)
+{
+    rtx condition = XEXP(SET_SRC(pc_set(jump)), 0), check = JUMP_LABEL(jump);
+    rtx any = gen_rtx_ASM_INPUT_loc(VOIDmode, "X", DECL_SOURCE_LOCATION(current_function_decl));
+    rtvec labels = gen_rtvec(2, label_reference(to), gen_rtx_LABEL_REF(Pmode, check));
+    PATTERN(jump) = asm_text(site("%{disp32%} j%C0\t%l1", "%l2"), gen_rtvec(1, condition),
+                             gen_rtvec(1, any), labels);
+    INSN_CODE(jump) = -1;
+    JUMP_LABEL(jump) = to;
+    add_reg_note(jump, REG_LABEL_TARGET, check);
+    df_insn_rescan(jump);
+}
+
+bool check_is_ours(const rtx_insn *insn)
+{
+    rtx operands = extract_asm_operands(PATTERN(insn));
+    return operands && strstr(ASM_OPERANDS_TEMPLATE(operands), "pnb") &&
+           !(JUMP_P(insn) && ASM_OPERANDS_INPUT_LENGTH(operands) > 0);
+}
+
+void check_emit_switch(basic_block block, rtx_code_label *label, bool jumps_if_on)
+{
+    std::string text = "cmpl\t$0, __penumbra1_switch(%%rip)\n\t";
+    emit_jump(block, text + (jumps_if_on ? "jne\t%l0" : "je\t%l0"),
+              gen_rtvec(1, clobber(FLAGS_REG, CCmode)), label);
 }
 
 void check_emit(basic_block block, rtx_code_label *label, bool jumps_if_due, int scratch)
 {
     bool uses_scratch = scratch >= 0 && flag_shlib && !argument.global_counter;
     std::string text = count_down(scratch) + (jumps_if_due ? "js\t%l0" : "jns\t%l0");
-    emit_jump(block, text, label, true, uses_scratch ? scratch : -1);
+    rtx flags = clobber(FLAGS_REG, CCmode);
+    emit_jump(block, text,
+              uses_scratch ? gen_rtvec(2, flags, clobber(scratch, DImode)) : gen_rtvec(1, flags),
+              label);
 }
 
 static std::string call_sample()

@@ -11,8 +11,22 @@
 void check_emit(basic_block block, rtx_code_label *label, bool jumps_if_due, int scratch);
 
 /* Ends `block`, which goes on to its one successor, with a site: 5 bytes that do nothing until they
- * are made a jump to `label`, or a branch there if the module's switch is on. Flags are dead. */
+ * are made a jump to `label`. */
 void check_emit_site(basic_block block, rtx_code_label *label);
+
+/* Ends `block` with a site that is a jump to `to`, until it is made one to `check`. */
+void check_emit_jump_site(basic_block block, rtx_code_label *to, rtx_code_label *check);
+
+/* Makes a conditional jump of the program, which leads to its check, a site: it leads to `to`,
+ * until it is made to lead to the check. */
+void check_make_site(rtx_insn *jump, rtx_code_label *to);
+
+/* Whether the instruction is an operation, a mark or a site that is none of the program's. */
+bool check_is_ours(const rtx_insn *insn);
+
+/* Ends `block`, which falls through or jumps to its one successor, with a branch to `label` that is
+ * taken if the module's switch is on (jumps_if_on) or off. The flags are dead. */
+void check_emit_switch(basic_block block, rtx_code_label *label, bool jumps_if_on);
 
 /* The call of the slow path, at the end of an empty block. `red_zone`: how many bytes below the
  * stack pointer may be live. */

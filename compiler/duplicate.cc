@@ -324,14 +324,57 @@ static void set_unlikely(edge leaves, edge stays)
     layout_set_crossing(stays);
 }
 
-/* A site on the edge, from which a check that stands elsewhere is entered. That block. */
+/* Whether the block jumps along the edge by an instruction that does nothing else, and depends on
+ * the flags alone. */
+static bool jumps_by_flags(const_edge e)
+{
+    rtx_insn *jump = BB_END(e->src);
+    if (e->src == ENTRY_BLOCK_PTR_FOR_FN(cfun) || (e->flags & EDGE_FALLTHRU) ||
+        !any_condjump_p(jump) || !onlyjump_p(jump))
+        return false;
+    rtx choice = SET_SRC(pc_set(jump)), comparison = XEXP(choice, 0);
+    return GET_CODE(XEXP(choice, 1)) == LABEL_REF && COMPARISON_P(comparison) &&
+           REG_P(XEXP(comparison, 0)) && REGNO(XEXP(comparison, 0)) == FLAGS_REG;
+}
+
+/* The program's own conditional jump becomes the site; the check that is on it is moved out of the
+ * way. */
+static bool fill_conditional_site(const checked_edge &c)
+{
+    edge leaves = find_edge(c.from, c.check);
+    if (!leaves || !jumps_by_flags(leaves))
+        return false;
+    basic_block to = single_succ(c.check);
+    check_make_site(BB_END(c.from), block_label(to));
+    edge stays = make_edge(c.from, to, 0);
+    stays->probability = leaves->probability;
+    leaves->probability = profile_probability::very_unlikely();
+    layout_set_crossing(stays);
+    layout_place_last(c.check);
+    return true;
+}
+
+/* A check that stands elsewhere, and on the edge what leads to it: a site, or a branch. That
+ * block. */
 static basic_block fill_site(const checked_edge &c)
 {
+    bool patched = argument.check == CHECK_PATCHED;
+    if (patched && fill_conditional_site(c))
+        return c.check;
     edge stays = single_succ_edge(c.check);
     basic_block to = stays->dest, check = empty_block(c.check);
-    check_emit_site(c.check, block_label(check));
-    stays->flags |= EDGE_FALLTHRU;
-    set_unlikely(make_edge(c.check, check, 0), stays);
+    bool follows = c.check->next_bb == to;
+    bool jumps = !follows && !patched;
+    if (!patched)
+        check_emit_switch(c.check, block_label(jumps ? to : check), !jumps);
+    else if (follows)
+        check_emit_site(c.check, block_label(check));
+    else
+        check_emit_jump_site(c.check, block_label(to), block_label(check));
+    stays->flags = (stays->flags & ~EDGE_FALLTHRU) | (follows ? EDGE_FALLTHRU : 0);
+    set_unlikely(make_edge(c.check, check, jumps ? EDGE_FALLTHRU : 0), stays);
+    if (patched && !follows)
+        emit_barrier_after_bb(c.check);
     layout_set_crossing(make_single_succ_edge(check, to, EDGE_FALLTHRU));
     return check;
 }

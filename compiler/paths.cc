@@ -195,12 +195,6 @@ static std::vector<piece> pieces;           /* of the unit */
 static std::map<int, size_t> begins, ends;  /* by an instruction of the function: its piece */
 static tree function_of_pieces;
 
-static bool is_ours(const rtx_insn *insn)
-{
-    rtx operands = extract_asm_operands(PATTERN(insn));
-    return operands && strstr(ASM_OPERANDS_TEMPLATE(operands), "pnb");
-}
-
 static void mark_piece(int record, rtx_insn *before)
 {
     begins[INSN_UID(place_emit((int)pieces.size(), record, before))] = pieces.size();
@@ -213,7 +207,7 @@ static void mark(const path_block &b)
     int count = 0;
     mark_piece(b.record, b.first);
     for (rtx_insn *insn = b.first; insn != end; insn = NEXT_INSN(insn))
-        if (active_insn_p(insn) && !is_ours(insn) && count++ == PIECE_MOST) {
+        if (active_insn_p(insn) && !check_is_ours(insn) && count++ == PIECE_MOST) {
             mark_piece(b.record, insn);
             count = 1;
         }
@@ -253,7 +247,7 @@ void paths_mark_ends()
         if (begun != begins.end())
             at = begun->second;
         else if (last)
-            pieces[at].instructions += !is_ours(insn);
+            pieces[at].instructions += !check_is_ours(insn);
     }
     if (last)
         ends[INSN_UID(last)] = at;

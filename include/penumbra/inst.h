@@ -182,11 +182,12 @@ struct penumbra_inst_field { /* 40 bytes */
     uint32_t line;
 };
 
-/* Where the code has no check, but a nop of 5 bytes (0f 1f 44 00 00). Whoever registers the module
- * makes each a jump (e9 rel32) to its check if it is to be observed: before code of the module
- * runs, apart from what runs before constructors. */
+/* Where the code has no check, but a nop of 5 bytes (0f 1f 44 00 00), or a jump of the program's
+ * own with a rel32 (e9, or 0f 80 to 0f 8f). Whoever registers the module makes the nop a jump (e9
+ * rel32) to the site's check, and leads the jump there, if the module is to be observed: before
+ * its code runs, apart from what runs before constructors. */
 struct penumbra_inst_site { /* 8 bytes */
-    int32_t at;             /* reference to the nop */
+    int32_t at;             /* reference to the instruction */
     int32_t check;          /* reference to where it is to jump to */
 };
 

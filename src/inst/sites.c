@@ -13,7 +13,7 @@ struct pages {
 
 static struct pages pages_of(const struct penumbra_inst_module *m)
 {
-    enum { PAGE = 4096, BYTES = 5 };
+    enum { PAGE = 4096, BYTES = 6 };
     struct pages p = {UINTPTR_MAX, 0};
     for (const struct penumbra_inst_site *s = m->sites; s < m->sites_end; s++) {
         uintptr_t at = (uintptr_t)penumbra_inst_at(&s->at);
@@ -31,14 +31,19 @@ static bool protect(struct pages p, int protection)
                                     protection));
 }
 
-/*      0f 1f 44 00 00   nopl 0(%rax,%rax,1)
- *      e9 rel32         jmp check                */
+/*      0f 1f 44 00 00   nopl 0(%rax,%rax,1)     e9 rel32      jmp check
+ *      e9 rel32         jmp on                  e9 rel32      jmp check
+ *      0f 8x rel32      jcc on                  0f 8x rel32   jcc check     */
 static void site_arm(const struct penumbra_inst_site *s)
 {
     uint8_t *at = (uint8_t *)(uintptr_t)penumbra_inst_at(&s->at);
-    int32_t distance = (int32_t)((intptr_t)penumbra_inst_at(&s->check) - (intptr_t)(at + 5));
-    at[0] = 0xe9;
-    bytes_copy_as(at + 1, &distance, sizeof distance);
+    bool conditional = at[0] == 0x0f && (at[1] & 0xf0) == 0x80;
+    uint8_t *distance_at = at + (conditional ? 2 : 1);
+    int32_t distance = (int32_t)((intptr_t)penumbra_inst_at(&s->check) -
+                                 (intptr_t)(distance_at + sizeof distance));
+    if (!conditional)
+        at[0] = 0xe9;
+    bytes_copy_as(distance_at, &distance, sizeof distance);
 }
 
 bool inst_sites_arm(const struct penumbra_inst_module *m)

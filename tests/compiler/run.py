@@ -113,6 +113,12 @@ def check_property1(text, where):
                 fail(f"{where}: {checks} checks for {entries} entries and {back} back edges")
 
 
+def check_jump_sites(text, where):
+    """Back edges that the program jumps along need no instruction of ours while they are disarmed."""
+    if not any(int(n) for n in re.findall(r"^#.* jump_sites (\d+)$", text, re.M)):
+        fail(f"{where}: no jump of the program's own is a site")
+
+
 def check_alone(build, native):
     """Checks without duplicates are on each entry, or on each back edge, and nothing is counted."""
     for variant in ("entries", "back-edges"):
@@ -153,6 +159,9 @@ def check_variant(build, variant, what, native, expectations):
             at_one = text
         if interval in ("1", "997") and "property1" in expectations and variant != "none":
             check_property1(text, where)
+        rotated = "property1" in expectations and "-O0" not in build.flags
+        if interval == "1" and "check=patched" in variant and rotated:
+            check_jump_sites(text, where)
     return events(at_one)
 
 

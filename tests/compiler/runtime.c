@@ -18,6 +18,9 @@ struct counts {
 
 static int32_t interval = -1;
 
+/* Sites that were jumps of the program's own. */
+static unsigned jump_sites;
+
 static void read_interval(void)
 {
     const char *text = getenv("TEST_INST_INTERVAL");
@@ -202,9 +205,10 @@ static void print_module(const struct penumbra_inst_module *m)
     FILE *out = file ? fopen(file, "a") : NULL;
     if (!out)
         return;
-    fprintf(out, "# samples %llu checks %llu entries %llu back_edges %llu flags %u\n",
+    fprintf(out, "# samples %llu checks %llu entries %llu back_edges %llu flags %u jump_sites %u\n",
             (unsigned long long)c->samples, (unsigned long long)m->checks,
-            (unsigned long long)m->entries, (unsigned long long)m->back_edges, m->flags);
+            (unsigned long long)m->entries, (unsigned long long)m->back_edges, m->flags,
+            jump_sites);
     for (const struct penumbra_inst_block *b = m->blocks; b < m->blocks_end; b++) {
         uint64_t times = c->blocks[b - m->blocks];
         const struct penumbra_inst_event *e = penumbra_inst_at(&b->events);
@@ -221,13 +225,20 @@ static void arm(const struct penumbra_inst_module *m)
 {
     for (const struct penumbra_inst_site *s = m->sites; s < m->sites_end; s++) {
         uint8_t *at = (uint8_t *)(uintptr_t)penumbra_inst_at(&s->at);
-        int32_t distance = (int32_t)((uint8_t *)(uintptr_t)penumbra_inst_at(&s->check) - (at + 5));
+        int nop = memcmp(at, "\x0f\x1f\x44\x00\x00", 5) == 0;
+        int jcc = at[0] == 0x0f && at[1] >> 4 == 8;
+        uint8_t *distance_at = at + (jcc ? 2 : 1);
+        const uint8_t *check = penumbra_inst_at(&s->check);
+        int32_t distance = (int32_t)(check - (distance_at + 4));
         uintptr_t page = (uintptr_t)at & ~(uintptr_t)4095;
-        if (memcmp(at, "\x0f\x1f\x44\x00\x00", 5) != 0 ||
-            mprotect((void *)page, (uintptr_t)at + 5 - page, PROT_READ | PROT_WRITE | PROT_EXEC))
+        if ((!nop && !jcc && at[0] != 0xe9) ||
+            mprotect((void *)page, (uintptr_t)at + 6 - page, PROT_READ | PROT_WRITE | PROT_EXEC))
             abort();
-        at[0] = 0xe9;
-        memcpy(at + 1, &distance, sizeof distance);
+        if (nop)
+            at[0] = 0xe9;
+        else
+            jump_sites++;
+        memcpy(distance_at, &distance, sizeof distance);
     }
 }
 
