@@ -1,6 +1,7 @@
 #include "collector/record_shadows.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -83,14 +84,16 @@ static void look(const struct spool *s, const struct spool_process *p, enum shad
         seat_look(s, p, of, &of->seats[i], why);
 }
 
-static void each(const struct spool *s, enum shadow_end why)
+typedef void process_visit(const struct spool *s, const struct spool_process *p, enum shadow_end why);
+
+static void each(const struct spool *s, process_visit *visit, enum shadow_end why)
 {
     spool_ref ref = __atomic_load_n(&spool_header(s)->processes, __ATOMIC_ACQUIRE);
     for (uint64_t n = 0; n < s->mapped / sizeof(struct spool_process); n++) {
         const struct spool_process *p = spool_at(s, ref, sizeof *p);
         if (!p)
             return;
-        look(s, p, why);
+        visit(s, p, why);
         ref = p->next;
     }
 }
@@ -128,11 +131,41 @@ void record_shadows_poll(struct record_shadows *r, const struct spool *s)
     if (!there_may_be(s))
         return;
     bool any = load(&spool_header(s)->shadows_active) || load(&spool_header(s)->memory_scarce);
-    each(s, any && memory_scarce(r, s) ? END_SCARCE : END_COUNT);
+    each(s, look, any && memory_scarce(r, s) ? END_SCARCE : END_COUNT);
+}
+
+/* 0: none of ours: what is in the seat came from the program. */
+static int32_t shadow_of(const struct spool_process *p, const struct spool_seat *seat)
+{
+    int32_t pid = __atomic_load_n(&seat->pid, __ATOMIC_RELAXED);
+    siginfo_t info;
+    bool ours = load(&seat->state) == SEAT_TAKEN && pid > 0 && pid != p->pid &&
+                !__atomic_load_n(&seat->guard, __ATOMIC_RELAXED) &&
+                waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
+    return ours ? pid : 0;
+}
+
+/* Where a limit forbids it (RLIMIT_NICE) it takes longer. */
+static void hurry(const struct spool *s, const struct spool_process *p, enum shadow_end why)
+{
+    const struct sched_param none = {0};
+    struct spool_shadows *of = spool_at(s, load(&p->shadows), sizeof *of);
+    (void)why;
+    for (unsigned i = 0; of && i < SHADOW_SEATS; i++) {
+        int32_t pid = shadow_of(p, &of->seats[i]);
+        if (pid)
+            sched_setscheduler(pid, SCHED_OTHER, &none);
+    }
+}
+
+void record_shadows_hurry(const struct spool *s)
+{
+    if (there_may_be(s))
+        each(s, hurry, END_COUNT);
 }
 
 void record_shadows_end(const struct spool *s)
 {
     if (there_may_be(s))
-        each(s, END_PROGRAM);
+        each(s, look, END_PROGRAM);
 }

@@ -24,6 +24,10 @@ struct record_shadows {
  * go. */
 void record_shadows_poll(struct record_shadows *r, const struct spool *s);
 
+/* The program has ended, and somebody waits for them: they have the collector's priority from here
+ * on. */
+void record_shadows_hurry(const struct spool *s);
+
 /* The recording is over: on return no child of the collector is a shadow. */
 void record_shadows_end(const struct spool *s);
 

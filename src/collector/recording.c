@@ -86,6 +86,8 @@ static void settle_config(struct recording *r)
     r->config.native_ns = o->engine.native_ns;
     r->load_milli = o->engine.load_milli;
     r->shadow.flags = o->engine.shadow_flags;
+    /* Half as long as it may take afterwards: shadows are at most some three times slower. */
+    r->shadow.alone_ms = (uint32_t)(o->engine.finish_ns / 2 / 1000000);
     r->shadow.memory = o->engine.shadow_memory;
     r->shadow.barrier_us = o->engine.barrier_us;
     r->shadow.seed = o->engine.seed;

@@ -51,6 +51,8 @@ static void shadows_finish(struct recording *r)
 {
     const struct spool *s = &r->spool.spool;
     uint64_t begin = monotonic_ns(), most = r->child.ended ? r->options.engine.finish_ns : 0;
+    if (most)
+        record_shadows_hurry(s);
     while (monotonic_ns() - begin < most &&
            !__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE) &&
            __atomic_load_n(&spool_header(s)->shadows_active, __ATOMIC_RELAXED)) {

@@ -94,7 +94,9 @@ struct shadow_settings {
     /* Atomic: the collector calibrates them anew each second. */
     uint32_t cow_ns;      /* of the first write to a page that is shared with a shadow, ... */
     uint32_t reuse_ns;    /* ... and to one that no longer is */
-    uint32_t reserved;
+    /* With SHADOW_FINISHES: CPU time of the program after a fork in which there is no other one,
+     * since its shadow can still come to the program's end in time. */
+    uint32_t alone_ms;
     uint64_t cpus[SPOOL_CPUS / 64]; /* where shadows may run: the collector's own affinity */
 };
 

@@ -67,6 +67,8 @@ void shadow_budget_share(struct shadow_budget *b, int64_t *left_ns, uint64_t ppm
 static bool enough_is_saved(struct shadow_budget *b, const struct budget_facts *f)
 {
     int64_t left = earn(b, f->ppm, f->cpu_ns) + b->others_ns;
+    if (f->credit && f->last_ns <= shadow_budget_limit_ns(f->ppm) / BUDGET_CREDIT)
+        return true;
     return left >= (int64_t)shadow_budget_limit_ns(f->ppm) ||
            left >= (int64_t)(f->last_ns / BUDGET_SHARES * f->saved);
 }

@@ -26,6 +26,7 @@
 enum { BUDGET_SPENT = 1, BUDGET_WHOLE = 2 };
 
 enum { BUDGET_SHARES = 1024, BUDGET_PARTS = 40,
+      BUDGET_CREDIT = 32, /* a fork on credit costs this part of a window's budget at most */
       BUDGET_PART_NS = PLACE_WINDOW_S * 1000000000ll / BUDGET_PARTS };
 
 struct shadow_budget {
@@ -51,6 +52,7 @@ struct budget_facts {
     uint64_t last_ns;
     /* how much of that is to be saved before, of BUDGET_SHARES; the rest is paid for afterwards */
     uint64_t saved;
+    bool credit;          /* nothing is to be saved, if it is expected to cost little */
     uint64_t worst_ns;    /* what a fork now can cost at most, at the simple price of copies */
     /* what it will be charged if as much of the memory is copied as after the last one */
     uint64_t likely_ns;

@@ -246,6 +246,19 @@ def phases():
         expect(time.monotonic() < end, f"{sorted(seen)}: {shadows}")
 
 
+def evenly():
+    """Of a program that ends soon each moment is seen as much as any other, its first ones too."""
+    command = [target("shadow_phases"), "300"]
+    report = Recording(command, ["--carrier", "shadow", "--tool", "blocks", "--budget", "1",
+                                 "--finish-shadows", f"{PATIENCE}s"]).report
+    shadows, names = report["shadows"], [f"phase_{n}" for n in range(1, 9)]
+    expect(shadows["started"] == shadows["ended"]["exit"] == 1, f"{shadows}")
+    seen = {name: sum(b["count"] * b["instructions"] for b in report["blocks"] if b["function"] == name)
+            for name in names}
+    shares = {name: len(names) * seen[name] / sum(seen.values()) for name in names}
+    expect(all(3 / 4 < share < 4 / 3 for share in shares.values()), f"of what is due: {shares}")
+
+
 def copies():
     """What is copied after a fork is in the account, also if the program's own page faults all came
     at its start."""

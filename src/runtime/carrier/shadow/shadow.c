@@ -53,7 +53,8 @@ static enum shadow_decline looked_refusal_as(struct shadow_usage *now)
     shadow_costs_huge_as(now);
     if (__atomic_load_n(&spool_header(&guest.spool)->memory_scarce, __ATOMIC_RELAXED))
         return DECLINE_SCARCE;
-    if (!shadow_load_allows_as(spool_header(&guest.spool), thread_monotonic_ns_as()))
+    if (!shadow_load_allows_as(spool_header(&guest.spool), thread_monotonic_ns_as()) ||
+        shadow_sees_all_as(now))
         return DECLINE_LOAD;
     if (!shadow_budget_has_room_as(now))
         return DECLINE_BUDGET;

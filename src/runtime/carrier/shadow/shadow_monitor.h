@@ -77,6 +77,8 @@ void shadow_costs_forget(void);
 /* ---- policy ---- */
 
 bool shadow_budget_has_room_as(const struct shadow_usage *now);
+/* The last shadow is to see the rest of the program, should that end soon. */
+bool shadow_sees_all_as(const struct shadow_usage *now);
 /* The fork begins: another share is drawn for the next one. */
 void shadow_policy_fork_begins(void);
 /* The kernel has made it, or refused. */

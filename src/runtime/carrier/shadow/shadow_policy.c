@@ -48,6 +48,30 @@ static uint64_t saved_draw(void)
     return drawn;
 }
 
+/* Its shadows go on after its end: the collector is their parent. */
+static bool shadows_finish_as(void)
+{
+    const uint32_t both = SHADOW_GOES_ON | SHADOW_FINISHES;
+    return (shadow_settings->flags & both) == both &&
+           sys_call3_as(SYS_getppid, 0, 0, 0) == spool_header(&guest.spool)->collector_pid;
+}
+
+/* A shadow sees what comes after its fork. So the first one of all begins with the program, and
+ * nothing that it has saved for is waited for; or what the program does first would be seen in few
+ * runs. */
+static bool is_first_as(const struct shadow_common *common)
+{
+    return common && !shadow_monitor.record->started &&
+           !__atomic_load_n(&common->fork_ns, __ATOMIC_RELAXED) && shadows_finish_as();
+}
+
+bool shadow_sees_all_as(const struct shadow_usage *now)
+{
+    const uint64_t ms = 1000000;
+    return shadow_monitor.record->started && shadow_seats_active(false) && shadows_finish_as() &&
+           now->cpu_ns - shadow_costs_account()->last.cpu_ns < shadow_settings->alone_ms * ms;
+}
+
 /* A fork that comes is expected to cost as much as the last one, or more where memory has grown,
  * and must be affordable if it costs the most that it can, at the simple price of copies. Without a
  * budget forks are so frequent that copies cannot be told from the program's own page faults. */
@@ -64,6 +88,7 @@ bool shadow_budget_has_room_as(const struct shadow_usage *now)
         facts.last_ns =
             (budget ? shadow_account_cost(a, now, &p) : shadow_account_cost_most(a, now, &p)) +
             a->triggers_ns;
+    facts.credit = budget && is_first_as(shadow_costs_common());
     if (!shadow_budget_allows(&a->budget, &facts))
         return false;
     if (!budget)
