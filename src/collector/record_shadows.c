@@ -84,7 +84,8 @@ static void look(const struct spool *s, const struct spool_process *p, enum shad
         seat_look(s, p, of, &of->seats[i], why);
 }
 
-typedef void process_visit(const struct spool *s, const struct spool_process *p, enum shadow_end why);
+typedef void process_visit(const struct spool *s, const struct spool_process *p,
+                           enum shadow_end why);
 
 static void each(const struct spool *s, process_visit *visit, enum shadow_end why)
 {

@@ -335,6 +335,32 @@ static void test_budget_saved(void **state)
     assert_true(shadow_budget_allows(&b, &f));
 }
 
+/* On credit nothing is saved before, if a fork costs little; what it has cost is paid for before
+ * the next one, and the window holds. */
+static void test_budget_credit(void **state)
+{
+    (void)state;
+    struct shadow_budget b = {0};
+    struct budget_facts f = {
+        .ppm = 10000, .cpu_ns = MS, .last_ns = 3 * MS, .saved = BUDGET_SHARES / 2};
+    assert_false(shadow_budget_allows(&b, &f));
+    f.credit = true;
+    assert_true(shadow_budget_allows(&b, &f));
+    f.last_ns = 4 * MS; /* more than 1/32 of 100 ms */
+    assert_false(shadow_budget_allows(&b, &f));
+    f.last_ns = 3 * MS;
+    f.worst_ns = 200 * MS;
+    assert_false(shadow_budget_allows(&b, &f));
+    f.worst_ns = 0;
+    shadow_budget_charge(&b, f.cpu_ns, 3 * MS);
+    f.credit = false;
+    f.saved = 0;
+    f.cpu_ns = 599 * MS;
+    assert_false(shadow_budget_allows(&b, &f));
+    f.cpu_ns = 601 * MS;
+    assert_true(shadow_budget_allows(&b, &f));
+}
+
 /* A fork costs the same whenever the program ends, on average: half of the budget. A quarter too
  * much was what runs of five seconds had where forks were paid for afterwards. */
 static void test_budget_ends(void **state)
@@ -589,7 +615,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_place), cmocka_unit_test(test_budget),
             cmocka_unit_test(test_budget_window),
-        cmocka_unit_test(test_budget_saved), cmocka_unit_test(test_budget_ends),
+        cmocka_unit_test(test_budget_saved), cmocka_unit_test(test_budget_credit),
+        cmocka_unit_test(test_budget_ends),
             cmocka_unit_test(test_budget_likely),
         cmocka_unit_test(test_copies_expected), cmocka_unit_test(test_budget_again),
         cmocka_unit_test(test_load),  cmocka_unit_test(test_credit), cmocka_unit_test(test_seats),

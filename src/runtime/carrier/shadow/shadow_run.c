@@ -176,7 +176,8 @@ static bool finishes(void)
 static bool astray_as(void)
 {
     enum { FASTEST = 20 /* instructions a nanosecond */, AT_ONCE = 1000000000 };
-    return shadow_self.sliced > FASTEST * (program_cpu_ns_as() - shadow_self.program_ns) + AT_ONCE;
+    uint64_t now = program_cpu_ns_as(), begun = shadow_self.program_ns; /* 0: it has just gone */
+    return now >= begun && shadow_self.sliced > FASTEST * (now - begun) + AT_ONCE;
 }
 
 uint64_t shadow_pages_most(void)
