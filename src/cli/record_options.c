@@ -276,7 +276,8 @@ static const struct option_row rows[] = {
             .per = 1e-3)},
     {0, "finish-shadows", "TIME",
      .help = "wait up to TIME after the end of PROGRAM for shadows to go on to where it ended: of "
-             "short programs they see little otherwise",
+             "short programs they see little otherwise; within a budget one shadow begins with "
+             "PROGRAM, and for TIME/2 it is the only one",
      FIELD(struct record_options, recording.engine.finish_ns),
      NUMBER(number_durations, 1, 1e13,
             .what = "the time for shadows after the program's end (--finish-shadows)")},

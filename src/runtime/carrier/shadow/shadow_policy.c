@@ -56,9 +56,8 @@ static bool shadows_finish_as(void)
            sys_call3_as(SYS_getppid, 0, 0, 0) == spool_header(&guest.spool)->collector_pid;
 }
 
-/* A shadow sees what comes after its fork. So the first one of all begins with the program, and
- * nothing that it has saved for is waited for; or what the program does first would be seen in few
- * runs. */
+/* A shadow sees what comes after its fork. So the first one of all begins with the program, on
+ * credit; or what the program does first would be seen in few runs. */
 static bool is_first_as(const struct shadow_common *common)
 {
     return common && !shadow_monitor.record->started &&
@@ -68,8 +67,9 @@ static bool is_first_as(const struct shadow_common *common)
 bool shadow_sees_all_as(const struct shadow_usage *now)
 {
     const uint64_t ms = 1000000;
-    return shadow_monitor.record->started && shadow_seats_active(false) && shadows_finish_as() &&
-           now->cpu_ns - shadow_costs_account()->last.cpu_ns < shadow_settings->alone_ms * ms;
+    return shadow_monitor.record->started &&
+           now->cpu_ns - shadow_costs_account()->last.cpu_ns < shadow_settings->alone_ms * ms &&
+           shadow_seats_active(false) && shadows_finish_as();
 }
 
 /* A fork that comes is expected to cost as much as the last one, or more where memory has grown,
