@@ -181,6 +181,11 @@ bool diff_rule_check_values(FILE *out, const struct diff_rule *rule, const struc
 {
     struct candidates c;
     struct buf texts = {0};
+    if (rule->weight == DIFF_SELF)
+        return err_set(e, ERR_USAGE,
+                       "--fail-on \"%s\": a value has only its share of its instruction, with "
+                       "--values: leave \"self\" out",
+                       rule->text);
     bool ok = candidates_init(&c, d->count, e);
     for (uint32_t i = 0; ok && i < c.count; i++)
         ok = diff_value_name(d, &d->list[i], &texts) ||

@@ -171,6 +171,7 @@ class Diff(unittest.TestCase):
             self.diff("--values", "--fail-on", rule, *pair)
         self.diff("--values", "--fail-on", ". > 0%", pair[0], pair[0])
         self.assertIn("no value of either side", self.diff("--values", "--fail-on", "pick.*idiv > 1%", *pair, status=2))
+        self.assertIn("leave \"self\" out", self.diff("--values", "--fail-on", "pick.*imul self > 1%", *pair, status=2))
 
     def test_sampled_values(self):
         often, again, seldom = (self.record_values(name, 200000000, seed, "-F", "4999")
