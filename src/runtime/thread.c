@@ -274,12 +274,18 @@ void thread_follow_phase_as(struct rt_thread *t)
         record_make_as(t, phase);
 }
 
+uint64_t thread_cpu_seen_as(struct rt_thread *t, uint64_t cpu_ns)
+{
+    if (cpu_ns > t->cpu_seen) {
+        t->record->cpu_ns += cpu_ns - t->cpu_seen;
+        t->cpu_seen = cpu_ns;
+    }
+    return cpu_ns;
+}
+
 uint64_t thread_cpu_note_as(struct rt_thread *t)
 {
-    uint64_t now = thread_cpu_ns_as();
-    t->record->cpu_ns += now - t->cpu_seen;
-    t->cpu_seen = now;
-    return now;
+    return thread_cpu_seen_as(t, thread_cpu_ns_as());
 }
 
 struct record_place {
@@ -418,12 +424,7 @@ long thread_clock_of(int32_t tid)
 /* As thread_cpu_note_as, for any thread. */
 static uint64_t cpu_note_of_as(struct rt_thread *t)
 {
-    uint64_t cpu = sys_clock_ns_as(thread_clock_of(t->tid));
-    if (cpu > t->cpu_seen) {
-        t->record->cpu_ns += cpu - t->cpu_seen;
-        t->cpu_seen = cpu;
-    }
-    return cpu;
+    return thread_cpu_seen_as(t, sys_clock_ns_as(thread_clock_of(t->tid)));
 }
 
 /* False: it stays in its handler, where it may have been preempted. */

@@ -66,6 +66,7 @@ struct rt_thread {
     uint32_t calm, patience;
 
     struct rt_account account;
+    struct rt_cpu_clock cpu_clock;
     struct rt_waits waits;
     struct rt_kernel kernel;
 
@@ -168,6 +169,8 @@ void thread_follow_phase_as(struct rt_thread *t);
 
 /* The calling thread's CPU time up to now belongs to its current record; returns it. */
 uint64_t thread_cpu_note_as(struct rt_thread *t);
+/* ... which is that. */
+uint64_t thread_cpu_seen_as(struct rt_thread *t, uint64_t cpu_ns);
 
 /* The calling thread's name as it is now, into its record. */
 void thread_name_as(struct rt_thread *t);

@@ -76,7 +76,7 @@ void account_set_as(struct rt_thread *t)
  * it tells nothing. */
 void account_latency_as(struct rt_thread *t, uint64_t expiry_cpu_ns, uint64_t ticks_at_entry)
 {
-    uint64_t now = thread_cpu_ns_as(), since_entry = ticks_to_ns(sys_ticks_as() - ticks_at_entry);
+    uint64_t now = cpu_clock_as(t), since_entry = ticks_to_ns(sys_ticks_as() - ticks_at_entry);
     t->account.set = false;
     if (switches_so_far() != t->account.set_switches)
         return;
@@ -160,7 +160,7 @@ void account_switches_as(struct rt_thread *t, struct rt_switches s)
 void account_enter_as(struct rt_thread *t)
 {
     struct rt_account *a = &t->account;
-    a->entry_cpu_ns = a->turn++ % TURNS ? 0 : thread_cpu_ns_as();
+    a->entry_cpu_ns = a->turn++ % TURNS ? 0 : cpu_clock_as(t);
 }
 
 /* What took long, in ticks of the time stamp counter: by the thread's clock, if that was read at
@@ -171,7 +171,7 @@ static uint64_t cost_bound(struct rt_thread *t, uint64_t cost, uint64_t before)
     struct rt_account *a = &t->account;
     uint64_t credible = ns_to_ticks(1000 * SHORT_US);
     if (a->entry_cpu_ns && !rt_quiet_as()) {
-        uint64_t now = thread_cpu_ns_as();
+        uint64_t now = cpu_clock_as(t);
         a->typical = now > a->entry_cpu_ns ? ns_to_ticks(now - a->entry_cpu_ns) : 0;
     }
     if (a->typical)

@@ -29,11 +29,11 @@ static uint64_t unpaused_ns(void)
 }
 
 SAMPLE_PATH
-uint64_t clock_now_as(const struct rt_thread *t)
+uint64_t clock_now_as(struct rt_thread *t)
 {
     switch (t->clock.trigger) {
     case TRIGGER_CPU:
-        return thread_cpu_ns_as();
+        return cpu_clock_as(t);
     case TRIGGER_WALL:
         return unpaused_ns();
     default:
@@ -450,7 +450,7 @@ static void window_pace(const struct rt_thread *t, const struct window *w)
  * would halve the rate of a program that is inside its budget on average. */
 static void budget_look(struct rt_thread *t)
 {
-    uint64_t cpu = thread_cpu_note_as(t);
+    uint64_t cpu = thread_cpu_seen_as(t, cpu_clock_as(t));
     struct window w = window_of(t, cpu);
     window_pace(t, &w);
     window_begin(t, cpu);
@@ -496,6 +496,7 @@ uint64_t trigger_rest_as(struct rt_thread *t)
 {
     if (!trigger_is_armed_as(t) || rt_quiet_as())
         return 0;
+    cpu_clock_forget_as(t);
     uint64_t now = clock_now_as(t);
     if (t->clock.trigger == TRIGGER_WALL) {
         t->clock.least = t->clock.mean;

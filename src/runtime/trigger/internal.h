@@ -38,7 +38,11 @@ int timer_seek_open(int32_t tid, uint64_t cpu_ns);
 void timer_seek_close_as(int timer);
 /* The count so far of the event of the trigger that counts; 0 if it cannot be read. */
 uint64_t perf_count_as(const struct rt_thread *t);
-uint64_t clock_now_as(const struct rt_thread *t);
+uint64_t clock_now_as(struct rt_thread *t);
+/* The calling thread's CPU time (cpu_clock.c), within some microseconds for each switch in a second
+ * of it; its event was or is not enabled. */
+uint64_t cpu_clock_as(struct rt_thread *t);
+void cpu_clock_forget_as(struct rt_thread *t);
 /* Draws the first period and sets the clock's base. */
 void clock_start_as(struct rt_thread *t);
 /* The clock goes on by another mechanism: at or after the thread's first sample; before it. */

@@ -417,6 +417,7 @@ void trigger_stop_timer_as(const struct rt_thread *t)
 static void events_stop(struct rt_thread *t)
 {
     __atomic_store_n(&t->paused, true, __ATOMIC_SEQ_CST);
+    cpu_clock_forget_as(t);
     event_control(t, PERF_EVENT_IOC_DISABLE, true);
 }
 
@@ -438,6 +439,7 @@ void perf_go_on_as(const struct rt_thread *t)
 static void event_start(struct rt_thread *t)
 {
     bool limit = t->clock.once && !t->clock.limited;
+    cpu_clock_forget_as(t);
     if (t->fd >= 0)
         sys_call3_as(SYS_ioctl, t->fd, limit ? PERF_EVENT_IOC_REFRESH : PERF_EVENT_IOC_ENABLE,
                      limit);

@@ -198,6 +198,6 @@ void ticks_discovered_as(struct rt_thread *t)
     if (rt_quiet_as() || t->fd < 0 || __atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE))
         return;
     if (may_look(t))
-        look(t, thread_cpu_ns_as(), false);
+        look(t, cpu_clock_as(t), false);
     __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
 }

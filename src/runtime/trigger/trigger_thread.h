@@ -73,6 +73,13 @@ struct rt_clock {
         window_switched_ns;
 };
 
+/* The thread's CPU clock by what its event counts (trigger/cpu_clock.c). */
+struct rt_cpu_clock {
+    uint64_t ahead;   /* of the event */
+    uint64_t checked; /* when that was measured */
+    bool known;       /* atomic: the event has counted ever since */
+};
+
 /* Ends of waits that are no samples (trigger/watch.c), since the last look at them. */
 struct rt_waits {
     uint32_t ends;
