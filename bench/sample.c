@@ -11,8 +11,8 @@
  *
  * One signal in EVERY (16) is stepped, because a stepped one takes long, which the runtime notices
  * when it happens again and again. Prints medians; before them, with SAMPLE_TRACE in the
- * environment, each instruction's address (I) and those of the data that it reads or writes (D), a
- * line `S` behind each sample. */
+ * environment, each instruction's address (I), those of the data that it reads or writes (D), the
+ * numbers of system calls (C), and a line `S` behind each sample. */
 #include <Zydis/Zydis.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -187,6 +187,8 @@ static bool sample_step(struct sample *s, pid_t tid)
             if (r.rax == RT_SIGRETURN)
                 return action_restore(tid, &entry, &r);
             s->calls++;
+            if (trace)
+                printf("C %llu\n", (unsigned long long)r.rax);
         }
     }
     return false;

@@ -31,7 +31,6 @@ struct rt_account {
     uint32_t turn;         /* samples */
     uint64_t last_cost;    /* ticks that the last sample took, preempted or not */
     bool set;              /* the event has just been set: its latency can be measured */
-    uint64_t set_switches; /* of the thread until then */
 };
 
 /* The sampling clock of one trigger in one thread (trigger/clock.c). */
