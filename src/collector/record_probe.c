@@ -46,6 +46,17 @@ static bool refused(int error)
     return error == EACCES || error == EPERM;
 }
 
+/* The kernel knows no sigtrap: an attribute that is not zero lies beyond those that it has. */
+static bool has_no_signals(int error)
+{
+    return error == E2BIG;
+}
+
+static const char *why_not(int error)
+{
+    return has_no_signals(error) ? "before Linux 5.13 they send no signals" : strerror(error);
+}
+
 static bool no_hardware(const struct event *event, int error, struct err *e)
 {
     if (refused(error))
@@ -54,6 +65,10 @@ static bool no_hardware(const struct event *event, int error, struct err *e)
                        "(perf_event_paranoid is %d; a container may forbid the call altogether). "
                        "Try -e cpu, or ask for sysctl kernel.perf_event_paranoid=2", event->name,
                        strerror(error), paranoid_level());
+    if (has_no_signals(error))
+        return err_set(e, ERR_NO_TRIGGER,
+                       "-e %s takes Linux 5.13: before it, perf events send no signals. Try -e cpu",
+                       event->name);
     return err_set(e, ERR_NO_TRIGGER,
                    "this machine does not have the event %s: perf_event_open says \"%s\" (virtual "
                    "machines often have no hardware counters, and not every processor has every "
@@ -95,7 +110,7 @@ static void use_timer(struct spool_config *config, int error, struct buf *notes)
     config->exclude_kernel = 0;
     buf_printf(notes, "perf events cannot be used here (%s), so CPU timers are: samples come at "
                       "kernel ticks only (at most about 250 a second), those from inside system "
-                      "calls at their return\n", strerror(error));
+                      "calls at their return\n", why_not(error));
 }
 
 /* Threads that run are sampled by their CPU timers, those that wait by looking at them. */
@@ -112,7 +127,7 @@ static bool use_outside(const struct event *event, uint32_t carrier, int error,
                "perf events that see into the kernel cannot be used here (%s), so threads that "
                "wait are looked at from "
                "outside, and those that run have CPU timers (at most about 250 samples a second)\n",
-               error ? strerror(error) : perf_kernel_hazard());
+               error ? why_not(error) : perf_kernel_hazard());
     return true;
 }
 

@@ -369,6 +369,12 @@ def fallback():
     r = Recording([target("eintr")], ("-F", "9973"), around=[target("noperf")])
     expect(b"interrupted 0\n" in r.profiled.stdout, r.profiled.stdout.decode())
     Recording([target("threads")], around=[target("noperf")])
+    old = [target("nosigtrap")]
+    notes = "".join(Recording([target("shares"), "200"], around=old).report["notes"])
+    expect("CPU timers" in notes and "before Linux 5.13" in notes, notes)
+    refused = run([*old, PENUMBRA, "record", "-e", "page-faults", "-o", "/dev/null", "--", "true"])
+    expect(refused.returncode == 119 and b"-e page-faults takes Linux 5.13" in refused.stderr,
+           f"{refused.returncode}: {refused.stderr.decode()}")
 
 
 def vforks():
