@@ -1,5 +1,5 @@
 """Programs that a compiler builds from Debian's sources in several ways, and what a run of each costs: for pgo.py,
-instrumented.py, checks.py and optimize.py.
+instrumented.py, framework.py, checks.py and optimize.py.
 
 Copies of a round run at the same time on one core (pairs.py); a second plain copy is the null check."""
 import argparse
@@ -126,8 +126,8 @@ class Bench:
     def runs(self, binary):
         return lambda hold, out: hold(NOTHING, binary=binary)
 
-    def records(self, binary):
-        return lambda hold, out: [*self.recording, "-o", f"{out}/p.pnb", "--", *hold(NOTHING, binary=binary)]
+    def records(self, binary, *options):
+        return lambda hold, out: [*self.recording, *options, "-o", f"{out}/p.pnb", "--", *hold(NOTHING, binary=binary)]
 
     def flags(self, options):
         """Of an instrumented build."""
@@ -154,6 +154,6 @@ def measure_all(document, measure, timed=True, cc=CC, inputs_each=1, usual=USUAL
     with tempfile.TemporaryDirectory(prefix="bench-built-") as work:
         bench = Bench(a, os.path.abspath(a.folder or work), cc, inputs_each)
         measured = {name: measure(bench, name) for name in a.only.split(",")}
-    if timed:
+    if timed and a.rounds:
         print(f"CPU time, percent of the plain build's more; the median of {a.rounds} rounds, the least and the greatest.")
     return measured
