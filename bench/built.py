@@ -5,10 +5,11 @@ Copies of a round run at the same time on one core (pairs.py); a second plain co
 import argparse
 import glob
 import os
+import random
 import shutil
 import statistics
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import inputs
 import pairs
@@ -37,6 +38,59 @@ AWK = """\
 { for (i = 1; i <= NF; i++) { gsub(/[^a-zA-Z_]/, "", $i); words[$i]++ } lines[length($0)] = $0 }
 END { n = asorti(words, sorted); for (i = 1; i <= n; i++) sum += words[sorted[i]] * length(sorted[i]); print n, sum, length(lines) }
 """
+PYTHON = """\
+import json, re
+from collections import OrderedDict
+class Node:
+    def __init__(self, key):
+        self.key, self.left, self.right = key, None, None
+    def add(self, key):
+        side = "left" if key < self.key else "right"
+        below = getattr(self, side)
+        below.add(key) if below else setattr(self, side, Node(key))
+    def __iter__(self):
+        for below in (self.left, self, self.right):
+            if below is self:
+                yield self.key
+            elif below:
+                yield from below
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+words, total = ["word%d" % (i * 7919 % 10007) for i in range(8000)], 0
+for round in range(20):
+    counts, tree = OrderedDict(), Node(5000)
+    for word in sorted(words):
+        counts[word] = counts.get(word, 0) + len(re.sub("[02468]", "", word))
+        tree.add(int(word[4:]) * 31 % 10007)
+    total += sum(json.loads(json.dumps(counts)).values()) + sum(k * i for i, k in enumerate(tree)) + fib(20)
+print(total)
+"""
+
+
+def redis_commands(rounds):
+    """An append-only file: redis executes what is in it, and leaves."""
+    r = random.Random(1)
+    for i in range(rounds):
+        k = r.randrange(5000)
+        yield "SET", f"s:{k}", "v" * (k % 90)
+        yield "GET", f"s:{k * 7 % 5000}"
+        yield "INCRBY", f"n:{k % 999}", k
+        yield "HSET", f"h:{k % 300}", f"f{r.randrange(40)}", i
+        yield "HGETALL", f"h:{k % 300}"
+        yield "ZADD", f"z:{k % 60}", k, f"m{i % 3000}"
+        yield "ZRANGE", f"z:{k % 60}", 0, 20, "WITHSCORES"
+        yield "LPUSH", f"l:{k % 50}", i
+        yield "LRANGE", f"l:{k % 50}", 0, 30
+        yield "SADD", f"t:{k % 100}", i * k % 977
+        if i % 10 == 0:
+            yield "SORT", f"l:{k % 50}", "LIMIT", 0, 10
+            yield "LTRIM", f"l:{k % 50}", 0, 400
+            yield "SINTER", f"t:{k % 100}", f"t:{(k + 1) % 100}"
+    yield "SHUTDOWN", "NOSAVE", "NOW", "FORCE"
+
+
+def redis_log(rounds=90000):
+    return "".join(f"*{len(c)}\r\n" + "".join(f"${len(str(w))}\r\n{w}\r\n" for w in c) for c in redis_commands(rounds))
 
 
 @dataclass
@@ -45,7 +99,9 @@ class Subject:
     prepare: str      # once, without flags
     build: str        # with $CC and $FLAGS
     binary: str
-    arguments: list   # {input}: a text of some megabytes; {script}: for Lua; {awk}: for awk
+    arguments: list   # {input}: a text of some megabytes; {script}: for Lua; {awk}: for awk ...
+    files: list = ()  # copied to where it runs
+    env: dict = field(default_factory=dict)  # {source}: where it was prepared
 
 
 SUBJECTS = {
@@ -61,6 +117,12 @@ SUBJECTS = {
                      "randtable.c compress.c decompress.c bzlib.c", "program", ["-9", "-c", "{input}"]),
     "gawk": Subject("gawk", "true", './configure --disable-nls --disable-mpfr --disable-extensions --without-readline CC="$CC" '
                     'CFLAGS="$FLAGS" && make -C support && make gawk', "gawk", ["-f", "{awk}", "{input}"]),
+    "redis": Subject("redis", "true", 'CFLAGS="$FLAGS" LDFLAGS="$FLAGS" make -C src -j2 MALLOC=libc CC="$CC" redis-server',
+                     "src/redis-server", ["--port", "0", "--unixsocket", "socket", "--save", "", "--appendonly", "yes",
+                                          "--logfile", "/dev/null"], files=["appendonly.aof"]),
+    "cpython": Subject("cpython", "mkdir -p lib Lib/lib-dynload && ln -s ../Lib lib/python3.11",
+                       './configure CC="$CC" OPT=-DNDEBUG CFLAGS="$FLAGS" LDFLAGS="$FLAGS" && make -j2 python', "python",
+                       ["-S", "{python}"], env={"PYTHONHOME": "{source}", "PYTHONHASHSEED": "0"}),
 }
 USUAL = ("sqlite3", "lua", "gzip", "bzip2")  # what is measured if nothing is said
 
@@ -73,13 +135,27 @@ class Bench:
         self.core, self.rounds, self.work = a.core, a.rounds, work
         os.makedirs(work, exist_ok=True)
         self.recording = [self.penumbra, "record", "-q", "--carrier", "compiled"]
-        self.scripts = {"script": SCRIPT, "awk": AWK}
+        self.scripts = {"script": SCRIPT, "awk": AWK, "python": PYTHON}
         for name, text in self.scripts.items():
-            with open(self.script(name), "w", encoding="utf-8") as file:
-                file.write(text)
+            self.write(self.script(name), text)
+        self.write(self.file("appendonly.aof"), redis_log())
+
+    @staticmethod
+    def write(path, text):
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+
+    def file(self, name):
+        return os.path.join(self.work, name)
 
     def script(self, name):
-        return os.path.join(self.work, name + ".txt")
+        return self.file(name + ".txt")
+
+    def files(self, name):
+        return [self.file(f) for f in SUBJECTS[name].files]
+
+    def env(self, name):
+        return NOTHING | {n: v.format(source=self.prepared(name)) for n, v in SUBJECTS[name].env.items()}
 
     def prepared(self, name):
         kept = os.path.join(self.work, name, "source")
@@ -111,7 +187,8 @@ class Bench:
         """{copy: (median of the ratios to the first copy, least, greatest)}, in percent more than it."""
         ratios = {copy: [] for copy in copies}
         volatile = r" *[0-9.]+s" if name == "sqlite3" else ""  # times of speedtest1, right-aligned
-        program = suite.Program(name, "", ["program", *self.arguments(name)], env=NOTHING, volatile=volatile)
+        program = suite.Program(name, "", ["program", *self.arguments(name)], env=self.env(name), volatile=volatile,
+                                files=self.files(name))
         for _ in range(self.rounds):
             made = [pairs.Copy(copy, wrap) for copy, wrap in copies.items()]
             with pairs.Round(self.hold, program, made, self.core, keep=self.work, timeout=3600) as one:

@@ -10,12 +10,12 @@ round run at the same time on one core (bench/pairs.py); a second plain copy is 
 (docs/results/optimize.md), in Markdown.
 
   exact          penumbra record --exact --tool edges
-  shadows        penumbra record --carrier shadow --budget 1% --finish-shadows 1m --tool edges: 40 runs,
-                 merged
+  shadows        penumbra record --carrier shadow --budget 1% --finish-shadows 1m --tool edges: 8 runs, merged
   instrumented   BOLT's -instrument; clang's -fprofile-generate
   samples        perf record -F 997, without branches: BOLT's -nl (clang reads no such profile)"""
 import os
 import re
+import shutil
 import subprocess
 
 import built
@@ -25,7 +25,7 @@ CLANG = f"{LLVM}/clang"
 PLAIN = ("-O2 -g -fdebug-info-for-profiling -ffunction-sections -fuse-ld=lld -Wl,-q -Wl,--build-id "
          "-Wno-unused-command-line-argument")
 LAYOUT = ["-reorder-blocks=ext-tsp", "-reorder-functions=hfsort", "-split-functions"]
-RUNS = 40  # that shadows are taken of
+RUNS = 8  # that shadows are taken of
 SHADOWS = ["record", "-q", "--carrier", "shadow", "--budget", "1%", "--finish-shadows", "1m", "--tool", "edges"]
 EXACT = ["record", "-q", "--exact", "--tool", "edges"]
 PERF = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "997"]
@@ -39,6 +39,8 @@ class Training:
         self.plain = bench.build(name, "plain", PLAIN)
         self.folder = os.path.join(bench.work, name)
         self.words = bench.arguments(name)
+        for file in bench.files(name):
+            shutil.copy(file, self.folder)
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -48,7 +50,7 @@ class Training:
         with open(self.path("log"), "a", encoding="utf-8") as log:
             print("+", *command, file=log, flush=True)
             return subprocess.run(command, stdout=subprocess.PIPE, stderr=log, cwd=self.folder, check=True,
-                                  env=os.environ | built.NOTHING | more, text=True, errors="replace").stdout
+                                  env=os.environ | self.bench.env(self.name) | more, text=True, errors="replace").stdout
 
     def penumbra(self, *words):
         return self.run([self.bench.penumbra, *words])
@@ -142,7 +144,7 @@ def measure(bench, name):
 
 
 def main():
-    measured = built.measure_all(__doc__, measure, cc=CLANG, inputs_each=4, usual=(*built.USUAL, "gawk"))
+    measured = built.measure_all(__doc__, measure, cc=CLANG, inputs_each=4, usual=(*built.USUAL, "gawk", "redis", "cpython"))
     for title, at in ("collecting", 0), ("result", 1):
         built.table(title, {name: m[at] for name, m in measured.items()}, [c for c in max((m[at] for m in measured.values()), key=len) if c != "plain"])
     print("\n| shadows and exact, % | similarity (llvm-profdata) | overlap of edges |\n|---|---|---|")

@@ -34,7 +34,7 @@ SOURCES = [
                              "-o lua *.c -lm -ldl"], "src/lua"),
 ]
 # Built by other compilers only (built.py).
-OTHERS = [Source("gawk", "gawk", [], "")]
+OTHERS = [Source(*own, [], "") for own in (("gawk", "gawk"), ("redis", "redis"), ("cpython", "python3.11"))]
 
 
 def path_of(source, build):
