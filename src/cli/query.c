@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/source.h"
 #include "database/store.h"
+#include "profile/encode.h"
 #include "report/json.h"
 #include "report/text.h"
 
@@ -236,11 +237,11 @@ static struct profile *profile_of(struct source *s, const struct arguments *a,
     return source_get(s, &q, &found, e);
 }
 
-/* A file in memory with the profile, which lasts as long as this process. */
+/* A file in memory with the profile, which lasts as long as this process, and is read once. */
 static bool file_of(const struct profile *p, char path[PATH_MAX], struct err *e)
 {
     size_t size;
-    uint8_t *bytes = profile_encode(p, &size, e);
+    uint8_t *bytes = profile_encode_with(p, false, &size, e);
     int fd = bytes ? memfd_create("penumbra-query", MFD_CLOEXEC) : -1;
     bool ok = bytes && fd >= 0;
     for (size_t at = 0; ok && at < size;) {

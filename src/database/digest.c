@@ -1,13 +1,9 @@
 #include "database/digest.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/saturate.h"
-
-struct ranked {
-    double worth;
-    uint32_t group, node;
-};
 
 struct bounding {
     struct group *groups;
@@ -16,7 +12,7 @@ struct bounding {
     uint64_t *first; /* by group: where its nodes are in the next two */
     uint64_t *sub;  /* by node: weight of its subtree */
     bool *kept;
-    struct ranked *list;
+    uint64_t *ranks; /* of what may be kept, in the nodes' order: the greater, the worthier */
     uint64_t nodes;
 };
 
@@ -64,8 +60,8 @@ static bool begin(struct bounding *b)
     b->first = calloc((size_t)b->count + 1, sizeof *b->first);
     b->sub = calloc(b->nodes + 1, sizeof *b->sub);
     b->kept = calloc(b->nodes + 1, sizeof *b->kept);
-    b->list = calloc(b->nodes + 1, sizeof *b->list);
-    if (!b->worth || !b->first || !b->sub || !b->kept || !b->list)
+    b->ranks = calloc(b->nodes + 1, sizeof *b->ranks);
+    if (!b->worth || !b->first || !b->sub || !b->kept || !b->ranks)
         return false;
     worths_find(b);
     subtrees_sum(b);
@@ -78,18 +74,7 @@ static void end(struct bounding *b)
     free(b->first);
     free(b->sub);
     free(b->kept);
-    free(b->list);
-}
-
-/* The worthiest first; of equals that which arrived first, as a parent does. */
-static int compare(const void *x, const void *y)
-{
-    const struct ranked *a = x, *b = y;
-    if (a->worth != b->worth)
-        return a->worth > b->worth ? -1 : 1;
-    if (a->group != b->group)
-        return a->group < b->group ? -1 : 1;
-    return (a->node > b->node) - (a->node < b->node);
+    free(b->ranks);
 }
 
 /* What hangs below [folded] is one function deep. */
@@ -99,21 +84,59 @@ static bool is_leaf(const struct tree_sum *tree, uint32_t node)
     return parent < node && answer_is_folded(&tree->nodes[parent]);
 }
 
-/* Keeps `most` of the nodes that are leaves, or of the others, without [folded] itself. */
+/* Positive doubles are ordered as their bits are. */
+static uint64_t rank_of(double worth)
+{
+    uint64_t bits;
+    memcpy(&bits, &worth, sizeof bits);
+    return bits;
+}
+
+/* The least of the `most` greatest ranks, of which there are more; *equal: how many of those that
+ * are as great are among them. By their digits, the highest first. */
+static uint64_t rank_least(const uint64_t *ranks, uint64_t count, uint64_t most, uint64_t *equal)
+{
+    enum { BITS = 8, DIGITS = 1 << BITS };
+    uint64_t known = 0, mask = 0;
+    for (int shift = 64 - BITS; shift >= 0; shift -= BITS) {
+        uint64_t counts[DIGITS] = {0}, digit = DIGITS - 1;
+        for (uint64_t i = 0; i < count; i++)
+            if ((ranks[i] & mask) == known)
+                counts[ranks[i] >> shift & (DIGITS - 1)]++;
+        while (counts[digit] < most)
+            most -= counts[digit--];
+        known |= digit << shift;
+        mask |= (uint64_t)(DIGITS - 1) << shift;
+    }
+    *equal = most;
+    return known;
+}
+
+static bool may_be_kept(const struct tree_sum *tree, uint32_t node, bool leaves)
+{
+    return !answer_is_folded(&tree->nodes[node]) && is_leaf(tree, node) == leaves;
+}
+
+/* Keeps `most` of the nodes that are leaves, or of the others, without [folded] itself: the
+ * worthiest, of equals those that arrived first, as a parent does. */
 static void choose(struct bounding *b, bool leaves, uint32_t most)
 {
-    uint64_t count = 0;
-    for (uint32_t g = 0; g < b->count; g++) {
-        const struct tree_sum *tree = &b->groups[g].tree;
-        for (uint32_t i = 0; i < tree->count; i++)
-            if (!answer_is_folded(&tree->nodes[i]) && is_leaf(tree, i) == leaves)
-                b->list[count++] = (struct ranked){
-                    (double)b->sub[b->first[g] + i] * b->worth[g], g, i};
-    }
-    if (count)
-        qsort(b->list, count, sizeof *b->list, compare);
-    for (uint64_t i = 0; i < count && i < most; i++)
-        b->kept[b->first[b->list[i].group] + b->list[i].node] = true;
+    uint64_t count = 0, at = 0, least = 0, equal = UINT64_MAX;
+    for (uint32_t g = 0; g < b->count; g++)
+        for (uint32_t i = 0; i < b->groups[g].tree.count; i++)
+            if (may_be_kept(&b->groups[g].tree, i, leaves))
+                b->ranks[count++] = rank_of((double)b->sub[b->first[g] + i] * b->worth[g]);
+    if (count > most && most)
+        least = rank_least(b->ranks, count, most, &equal);
+    for (uint32_t g = 0; g < b->count && most; g++)
+        for (uint32_t i = 0; i < b->groups[g].tree.count; i++) {
+            if (!may_be_kept(&b->groups[g].tree, i, leaves))
+                continue;
+            uint64_t rank = b->ranks[at++];
+            bool *kept = &b->kept[b->first[g] + i];
+            *kept = rank > least || (rank == least && equal);
+            equal -= rank == least && equal;
+        }
 }
 
 /* Where the tree has the node `n` below `parent`, with so much more weight. */

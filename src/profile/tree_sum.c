@@ -12,16 +12,35 @@ static bool is_child(const struct profile_node *n, uint32_t parent, const struct
     return n->parent == parent && frame_compare(&of, frame) == 0;
 }
 
-static uint32_t *find(const struct tree_sum *s, uint32_t parent, const struct profile_node *n)
+static uint32_t hash_of(uint32_t parent, const struct frame *frame)
 {
-    struct frame frame = frame_of(n);
-    uint32_t mask = s->capacity * 2 - 1;
-    uint64_t h = (frame.offset ^ (uint64_t)frame.image << 40) * UINT64_C(0x9e3779b97f4a7c15);
-    h = (h ^ h >> 32 ^ parent ^ (uint64_t)frame.guessed << 32) * UINT64_C(0xff51afd7ed558ccd);
-    uint32_t at = (uint32_t)(h >> 32) & mask;
-    while (s->slots[at] && !is_child(&s->nodes[s->slots[at] - 1], parent, &frame))
+    uint64_t h = (frame->offset ^ (uint64_t)frame->image << 40) * UINT64_C(0x9e3779b97f4a7c15);
+    h = (h ^ h >> 32 ^ parent ^ (uint64_t)frame->guessed << 32) * UINT64_C(0xff51afd7ed558ccd);
+    return (uint32_t)(h >> 32);
+}
+
+static struct tree_sum_slot *find(const struct tree_sum *s, uint32_t parent,
+                                  const struct frame *frame, uint32_t hash)
+{
+    uint32_t mask = s->capacity * 2 - 1, at = hash & mask;
+    while (s->slots[at].node &&
+           (s->slots[at].hash != hash ||
+            !is_child(&s->nodes[s->slots[at].node - 1], parent, frame)))
         at = (at + 1) & mask;
     return &s->slots[at];
+}
+
+/* All that the old slots have, which are of different nodes. */
+static void slots_move(const struct tree_sum *s, struct tree_sum_slot *to, uint32_t count)
+{
+    for (uint32_t i = 0; i < s->capacity * 2; i++) {
+        uint32_t at = s->slots[i].hash & (count - 1);
+        if (!s->slots[i].node)
+            continue;
+        while (to[at].node)
+            at = (at + 1) & (count - 1);
+        to[at] = s->slots[i];
+    }
 }
 
 static bool grow(struct tree_sum *s)
@@ -37,14 +56,13 @@ static bool grow(struct tree_sum *s)
     if (!latest)
         return false;
     s->latest = latest;
-    uint32_t *slots = calloc((size_t)capacity * 2, sizeof *slots);
+    struct tree_sum_slot *slots = calloc((size_t)capacity * 2, sizeof *slots);
     if (!slots)
         return false;
+    slots_move(s, slots, capacity * 2);
     free(s->slots);
     s->slots = slots;
     s->capacity = capacity;
-    for (uint32_t i = 0; i < s->count; i++)
-        *find(s, s->nodes[i].parent, &s->nodes[i]) = i + 1;
     return true;
 }
 
@@ -57,17 +75,18 @@ uint32_t tree_sum_node(struct tree_sum *s, uint32_t parent, const struct profile
     uint32_t likely = parent < s->count ? s->latest[parent] : 0;
     if (likely && is_child(&s->nodes[likely], parent, &frame))
         return likely;
-    uint32_t *slot = find(s, parent, n);
-    if (!*slot) {
+    uint32_t hash = hash_of(parent, &frame);
+    struct tree_sum_slot *slot = find(s, parent, &frame, hash);
+    if (!slot->node) {
         s->latest[s->count] = 0;
         s->nodes[s->count++] = (struct profile_node){.parent = parent, .subtree = 1,
                                                      .image = n->image, .guessed = n->guessed,
                                                      .offset = n->offset};
-        *slot = s->count;
+        *slot = (struct tree_sum_slot){s->count, hash};
     }
     if (parent < s->count)
-        s->latest[parent] = *slot - 1;
-    return *slot - 1;
+        s->latest[parent] = slot->node - 1;
+    return slot->node - 1;
 }
 
 bool tree_sum_add(struct tree_sum *s, const struct profile_node *nodes, uint32_t count,
@@ -97,27 +116,61 @@ bool tree_sum_add(struct tree_sum *s, const struct profile_node *nodes, uint32_t
 
 struct sibling {
     struct frame frame;
-    uint32_t parent, index;
+    uint32_t index;
 };
 
 static int compare_siblings(const void *a, const void *b)
 {
     const struct sibling *x = a, *y = b;
-    if (x->parent != y->parent)
-        return x->parent < y->parent ? -1 : 1;
     return frame_compare(&x->frame, &y->frame);
 }
 
-/* Gives every node its place in preorder. Siblings come sorted, those of an earlier parent first,
- * and a parent arrived before its children, so its own place is known: it hands its children their
- * places in turn, each a subtree after the one before. */
+/* Few nodes have many children. */
+static void sort_siblings(struct sibling *list, uint32_t count)
+{
+    enum { FEW = 8 };
+    if (count > FEW) {
+        qsort(list, count, sizeof *list, compare_siblings);
+        return;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        const struct sibling one = list[i];
+        uint32_t at = i;
+        for (; at && compare_siblings(&list[at - 1], &one) > 0; at--)
+            list[at] = list[at - 1];
+        list[at] = one;
+    }
+}
+
+/* All nodes but the root, those of an earlier parent first, siblings by their frames. end, one for
+ * each node: scratch. */
+static void siblings_list(const struct tree_sum *s, struct sibling *list, uint32_t *end)
+{
+    memset(end, 0, s->count * sizeof *end);
+    for (uint32_t i = 1; i < s->count; i++)
+        end[s->nodes[i].parent]++;
+    for (uint32_t i = 0, before = 0; i < s->count; i++) {
+        uint32_t own = end[i];
+        end[i] = before;
+        before += own;
+    }
+    for (uint32_t i = 1; i < s->count; i++)
+        list[end[s->nodes[i].parent]++] = (struct sibling){frame_of(&s->nodes[i]), i};
+    for (uint32_t i = 0; i < s->count; i++) {
+        uint32_t begin = i ? end[i - 1] : 0;
+        sort_siblings(list + begin, end[i] - begin);
+    }
+}
+
+/* Gives every node its place in preorder. A parent arrived before its children, so its own place is
+ * known: it hands its children their places in turn, each a subtree after the one before. */
 static void place_nodes(const struct tree_sum *s, const struct sibling *siblings, uint32_t *place,
                         uint32_t *next)
 {
     place[0] = 0;
     next[0] = 1;
     for (uint32_t i = 0; i + 1 < s->count; i++) {
-        uint32_t node = siblings[i].index, parent = siblings[i].parent;
+        uint32_t node = siblings[i].index, parent = s->nodes[node].parent;
         place[node] = next[parent];
         next[parent] += s->nodes[node].subtree;
         next[node] = place[node] + 1;
@@ -134,9 +187,7 @@ struct profile_node *tree_sum_preorder(const struct tree_sum *s, uint32_t *place
     if (ok) {
         for (uint32_t i = n; i-- > 1;)
             s->nodes[s->nodes[i].parent].subtree += s->nodes[i].subtree;
-        for (uint32_t i = 1; i < n; i++)
-            siblings[i - 1] = (struct sibling){frame_of(&s->nodes[i]), s->nodes[i].parent, i};
-        qsort(siblings, n - 1, sizeof *siblings, compare_siblings);
+        siblings_list(s, siblings, next);
         place_nodes(s, siblings, place, next);
         for (uint32_t i = 0; i < n; i++) {
             out[place[i]] = s->nodes[i];

@@ -7,12 +7,18 @@
 
 #include "profile/profile.h"
 
+/* A place of the hash table. The hash tells nodes apart that are in no cache. */
+struct tree_sum_slot {
+    uint32_t node; /* index + 1, or 0 */
+    uint32_t hash;
+};
+
 /* Nodes are in order of arrival, so a parent is before its children, but a subtree is not
  * contiguous yet. */
 struct tree_sum {
     struct profile_node *nodes;
     uint32_t count, capacity;
-    uint32_t *slots; /* index + 1, or 0; capacity * 2 of them, a power of two */
+    struct tree_sum_slot *slots; /* capacity * 2 of them, a power of two */
     uint32_t *latest; /* of each node: the child that was found last; 0: none */
 };
 
