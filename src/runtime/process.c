@@ -179,7 +179,7 @@ void process_end_as(void)
  * and so comes before it. */
 static bool arm_as(struct rt_thread *t)
 {
-    if (guest.process->mechanism == MECHANISM_PERF)
+    if (guest.process->mechanism == MECHANISM_PERF && !ticks_discover_as(t))
         trigger_discover_as();
     bool armed = trigger_arm_as(t);
     if (!armed || guest.process->mechanism != MECHANISM_PERF)
@@ -209,7 +209,7 @@ void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_
 
 bool process_copy_as(void)
 {
-    const struct spool_process *parent = guest.process;
+    struct spool_process *parent = guest.process;
     struct spool_process *p =
         rt_running_as() && spool_header(&guest.spool)->follow ? record_make() : NULL;
     if (!p) {
@@ -217,6 +217,7 @@ bool process_copy_as(void)
         return false;
     }
     p->command = parent->command;
+    ticks_forked_as(parent);
     record_publish(p);
     guest_fork_child_copy_as();
     sync_families_fork_child();

@@ -40,7 +40,7 @@
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
 #define SPOOL_VERSION 1u /* of the cores: see struct spool_header */
-#define SPOOL_LAYOUT 37u /* of everything */
+#define SPOOL_LAYOUT 38u /* of everything */
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
@@ -267,6 +267,8 @@ struct spool_process {
                               runtime about */
     uint32_t ticking;   /* atomic: threads that switched so often that they were sampled at the
                            kernel's ticks */
+    uint32_t soon_ticking; /* atomic: of its threads and forked children, in a row, those that did
+                              so soon (runtime/trigger/ticks.c) */
     /* atomic: threads that are not sampled from when they entered it on */
     uint32_t sandbox_silenced;
     /* atomic, 1: in its sandbox the collector reads the CPU time of its threads */

@@ -27,6 +27,10 @@
  * timer, an event. One that ends before it, behind the drawn moment, is charged a period to no
  * context: each thread has a sample as often as its time says.
  *
+ * Servers have threads, or forked children, of a kind: where SOON_LEAST of a process's in a row have
+ * changed to the timer within SOON_NS of their CPU time, those that come begin with it. Each that
+ * shows to switch seldom, at the latest as it ends, halves the count.
+ *
  * An event that does not run costs half as much, so the thread's is closed, and so is the process's
  * discovery event, which every thread has inherited (the collector finds threads from then on:
  * collector/record_discover.h). */
@@ -50,6 +54,9 @@ enum {
     BRIEF_NS = 200000,
     BRIEF_LEAST = 32,
     BRIEF_MOST = 64,
+    SOON_NS = 250000000,
+    SOON_LEAST = 4,
+    SOON_MOST = 8,
 };
 
 /* atomic: threads in a row that have ended by BRIEF_NS; each other one halves it */
@@ -79,6 +86,36 @@ void ticks_arm_as(struct rt_thread *t)
         look_begin(t, switches_now_as(), t->clock.base);
 }
 
+/* The record of the process that this one was forked by; NULL: it was executed. */
+static struct spool_process *forked_by;
+
+void ticks_forked_as(struct spool_process *parent)
+{
+    forked_by = parent;
+}
+
+/* Those that begin as the thread did: other threads of its process, or children of who forked it;
+ * NULL: there are none. */
+static uint32_t *soon_of(const struct rt_thread *t)
+{
+    struct spool_process *p = t->tid != guest.pid ? guest.process : forked_by;
+    return p ? &p->soon_ticking : NULL;
+}
+
+static uint32_t soon_seen(const struct rt_thread *t)
+{
+    const uint32_t *soon = t->vfork.is_child ? NULL : soon_of(t);
+    return soon ? __atomic_load_n(soon, __ATOMIC_RELAXED) : 0;
+}
+
+/* Of the thread, which switches often, or seldom. Several that count at once may be one. */
+static void soon_tell(const struct rt_thread *t, bool often)
+{
+    uint32_t seen = soon_seen(t), *soon = soon_of(t);
+    if (soon && !t->vfork.is_child && (!often || seen < SOON_MOST))
+        __atomic_store_n(soon, often ? seen + 1 : seen / 2, __ATOMIC_RELAXED);
+}
+
 /* A thread that the process has begun: not its first one, nor a child on its memory, whose timer
  * would be the child's own. */
 static bool may_be_brief(const struct rt_thread *t)
@@ -86,23 +123,74 @@ static bool may_be_brief(const struct rt_thread *t)
     return t->tid != guest.pid && !t->vfork.is_child;
 }
 
+/* CPU time from one switch to the next below which they come often. */
+static uint64_t often_ns(void)
+{
+    uint64_t ns = (uint64_t)rt.config->switch_ns * OFTEN;
+    return ns < OFTEN_LEAST_NS ? OFTEN_LEAST_NS : ns < OFTEN_MOST_NS ? ns : OFTEN_MOST_NS;
+}
+
+/* What has not switched so often that it would have changed, by far. */
+static bool is_calm(uint64_t switches, uint64_t cpu_ns)
+{
+    return 4 * switches * often_ns() < cpu_ns;
+}
+
+/* At the end of a thread: it has had an event all the time, and was looked at; or a timer since its
+ * first look, or its begin. */
+static bool lived_seldom(const struct rt_thread *t, uint64_t cpu_ns)
+{
+    if (t->timer < 0)
+        return !t->patience && cpu_ns >= LOOK_NS;
+    struct rt_switches all = switches_now_as();
+    return t->patience == 1 && is_calm(all.waits + all.preempted / PREEMPTED, cpu_ns);
+}
+
 void ticks_lived_as(const struct rt_thread *t, uint64_t cpu_ns)
 {
     uint32_t seen = __atomic_load_n(&brief, __ATOMIC_RELAXED);
     if (may_be_brief(t) && (cpu_ns >= BRIEF_NS || seen < BRIEF_MOST))
         __atomic_store_n(&brief, cpu_ns < BRIEF_NS ? seen + 1 : seen / 2, __ATOMIC_RELAXED);
+    if (soon_seen(t) && lived_seldom(t, cpu_ns))
+        soon_tell(t, false);
+}
+
+static bool ends_soon(const struct rt_thread *t)
+{
+    return t->clock.drawn > BRIEF_NS && may_be_brief(t) &&
+           __atomic_load_n(&brief, __ATOMIC_RELAXED) >= BRIEF_LEAST;
+}
+
+static void ticking_note(const struct rt_thread *t)
+{
+    if (!t->patience)
+        __atomic_fetch_add(&guest.process->ticking, 1, __ATOMIC_RELAXED);
 }
 
 bool ticks_begin_with_as(struct rt_thread *t)
 {
-    if (t->clock.trigger != TRIGGER_CPU || t->clock.drawn <= BRIEF_NS || !may_be_brief(t) ||
-        rt.carrier->translates || __atomic_load_n(&brief, __ATOMIC_RELAXED) < BRIEF_LEAST ||
+    bool often = soon_seen(t) >= SOON_LEAST;
+    if (t->clock.trigger != TRIGGER_CPU || rt.carrier->translates || (!often && !ends_soon(t)) ||
         timer_open_as(t))
         return false;
+    t->clock.once = false;
     clock_start_as(t);
     t->clock.age = RT_OLD;
     ticks_arm_as(t);
+    if (often) {
+        ticking_note(t);
+        t->patience = 1;
+    }
     trigger_resume_as(t);
+    return true;
+}
+
+bool ticks_discover_as(const struct rt_thread *t)
+{
+    if (spool_trigger_at(rt.config, 0).trigger != TRIGGER_CPU || rt.carrier->translates ||
+        soon_seen(t) < SOON_LEAST)
+        return false;
+    perf_discovery_close_as();
     return true;
 }
 
@@ -118,8 +206,9 @@ static void ticks_begin(struct rt_thread *t, bool charged)
         clock_turn_as(t);
     trigger_go_on_as(t);
     perf_discovery_close_as();
-    if (!t->patience)
-        __atomic_fetch_add(&guest.process->ticking, 1, __ATOMIC_RELAXED);
+    ticking_note(t);
+    if (!t->patience && t->switches_cpu_ns < SOON_NS)
+        soon_tell(t, true);
     t->calm = 0;
     t->patience = t->patience ? t->patience * 2 : 1;
     if (t->patience > PATIENCE_MOST)
@@ -133,6 +222,8 @@ static void ticks_end(struct rt_thread *t)
     timer_delete_as(t);
     clock_turn_as(t);
     trigger_go_on_as(t);
+    if (t->patience)
+        soon_tell(t, false);
     t->calm = 0;
 }
 
@@ -144,13 +235,6 @@ void trigger_last_as(struct rt_thread *t)
     account_switches_as(t, (struct rt_switches){now.waits - t->switches.waits,
                                                 now.preempted - t->switches.preempted});
     t->switches = now;
-}
-
-/* CPU time from one switch to the next below which they come often. */
-static uint64_t often_ns(void)
-{
-    uint64_t ns = (uint64_t)rt.config->switch_ns * OFTEN;
-    return ns < OFTEN_LEAST_NS ? OFTEN_LEAST_NS : ns < OFTEN_MOST_NS ? ns : OFTEN_MOST_NS;
 }
 
 static bool is_due(struct rt_thread *t, uint64_t passed_ns)
@@ -182,7 +266,7 @@ static void look(struct rt_thread *t, uint64_t now_cpu_ns, bool charged)
             ticks_begin(t, charged);
         return;
     }
-    t->calm = 4 * seen * often_ns() < cpu_ns ? t->calm + 1 : 0;
+    t->calm = is_calm(seen, cpu_ns) ? t->calm + 1 : 0;
     if (t->calm >= t->patience)
         ticks_end(t);
 }

@@ -19,6 +19,12 @@
 
 enum { RT_DISCOVERY_NS = 50000000 };
 
+/* In a forked child: whose it is (ticks.c). */
+void ticks_forked_as(struct spool_process *parent);
+/* Before its first thread's trigger is set. True: that will be a timer, and the collector finds
+ * threads. */
+bool ticks_discover_as(const struct rt_thread *t);
+
 /* The bit of a signal's slot number that says: no sample, the carrier stops the thread. */
 #define STOP_SLOT UINT32_C(0x80000000)
 

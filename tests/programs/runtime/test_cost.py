@@ -105,11 +105,10 @@ def users():
     return ((), nobody) if differs else ((),)
 
 
-def shares_of_children(options, count, around, near):
+def shares_of_children(options, count, around, near, us=4000, pieces=0):
     """Recorded: each part of the children's work has the time that it takes by construction, as exactly as so many samples
     tell (`near` standard errors), and all samples together no more than there was."""
-    us = 4000
-    r = Recording([target("children"), str(count), str(us)], options, around=around)
+    r = Recording([target("children"), str(count), str(us), str(pieces)], options, around=around)
     error = near / max(1, r.report["effective_samples"]) ** 0.5
     period = r.report["period"]
     first, second = (r.total(name) * period / (count * us * 1000) for name in ("first_work", "second_work"))
@@ -127,6 +126,15 @@ def children():
         count = 400
         taken = shares_of_children(("--budget", "0.1"), count, around, 3).report["taken"]
         expect(0 < taken < count, f"{taken} samples of {count} children")  # each has four periods
+
+
+def servers():
+    """Where one child after the other turns out to switch often, those that come have no event from the beginning, and samples
+    as their time says."""
+    count = 50
+    for around in users():
+        overhead = shares_of_children((), count, around, 3, 50000, 100).report["overhead"]
+        expect(overhead["switches"] < count * 16 / 2, f"{overhead}")  # with an event, each is looked at after 16
 
 
 def begins():
@@ -176,5 +184,5 @@ def ticks():
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (bound, bounds, crowd, preempted, brief, children, begins, processes,
-                                 ticks)})
+    main({f.__name__: f for f in (bound, bounds, crowd, preempted, brief, children, servers, begins,
+                                 processes, ticks)})

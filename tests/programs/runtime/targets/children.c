@@ -1,5 +1,6 @@
 /* COUNT children, one after the other, each of which works for so many MICROSECONDS of its CPU time
- * and ends: 5 parts of it in first_work, 2 in second_work, 3 in the kernel. Prints nothing. */
+ * and ends: 5 parts of it in first_work, 2 in second_work, 3 in the kernel. With PIECES, it does so
+ * in as many of them, and sleeps for a moment after each. Prints nothing. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -45,18 +46,30 @@ __attribute__((noinline)) static void kernel_work(uint64_t us)
     close(from);
 }
 
+static void work(uint64_t us)
+{
+    first_work(us * 5 / 10);
+    second_work(us * 2 / 10);
+    kernel_work(us * 3 / 10);
+}
+
 int main(int argc, char **argv)
 {
+    const struct timespec moment = {.tv_nsec = 50000};
     unsigned count = argc > 1 ? (unsigned)atoi(argv[1]) : 100;
     uint64_t us = argc > 2 ? (uint64_t)atoi(argv[2]) : 4000;
+    unsigned pieces = argc > 3 ? (unsigned)atoi(argv[3]) : 0;
     for (unsigned i = 0; i < count; i++) {
         pid_t child = fork();
         if (child < 0)
             return 1;
         if (!child) {
-            first_work(us * 5 / 10);
-            second_work(us * 2 / 10);
-            kernel_work(us * 3 / 10);
+            if (!pieces)
+                work(us);
+            for (unsigned piece = 0; piece < pieces; piece++) {
+                work(us / pieces);
+                nanosleep(&moment, NULL);
+            }
             _exit(0);
         }
         if (waitpid(child, NULL, 0) != child)
