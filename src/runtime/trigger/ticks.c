@@ -27,9 +27,9 @@
  * timer, an event. One that ends before it, behind the drawn moment, is charged a period to no
  * context: each thread has a sample as often as its time says.
  *
- * Servers have threads, or forked children, of a kind: where SOON_LEAST of a process's in a row have
- * changed to the timer within SOON_NS of their CPU time, those that come begin with it. Each that
- * shows to switch seldom, at the latest as it ends, halves the count.
+ * Servers have threads, or forked children, of a kind: where SOON_LEAST of a process's in a row
+ * have changed to the timer within SOON_NS of their CPU time, those that come begin with it. Each
+ * that shows to switch seldom, at the latest as it ends, halves the count.
  *
  * An event that does not run costs half as much, so the thread's is closed, and so is the process's
  * discovery event, which every thread has inherited (the collector finds threads from then on:
