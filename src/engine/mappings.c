@@ -230,6 +230,20 @@ bool mappings_readable_as(void)
     return o.fd >= 0;
 }
 
+static bool find_as(long fd, uint64_t address, struct mapping *out)
+{
+    return query_as(fd, address, out) || search_as(fd, address, out);
+}
+
+bool mappings_writable_as(uint64_t address)
+{
+    struct mapping m;
+    struct opened o = open_as(MAPS, true);
+    bool writable = o.fd < 0 || (find_as(o.fd, address, &m) && m.writable);
+    close_as(o);
+    return writable;
+}
+
 /* Of memory without the permission to read the processor can read what it may write or execute,
  * unless a protection key forbids it, as the kernel does with memory that may be executed only. A
  * system call that fails, but reads eight bytes first, tells. */
@@ -247,7 +261,7 @@ struct trust_range mappings_trust_as(uint64_t address)
     struct opened o = open_as(MAPS, true);
     if (o.fd < 0)
         return nothing;
-    bool found = query_as(o.fd, address, &m) || search_as(o.fd, address, &m);
+    bool found = find_as(o.fd, address, &m);
     close_as(o);
     if (!found || !m.executable || !(m.readable || reads_as(address)))
         return nothing;

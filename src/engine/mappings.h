@@ -40,6 +40,8 @@ void mappings_keep(int maps);
 int mappings_kept_as(void);
 /* False: nothing can be said of any address (there is no /proc, or no descriptor is left). */
 bool mappings_readable_as(void);
+/* Whether the program may write there; true, too, where nothing can be said. */
+bool mappings_writable_as(uint64_t address);
 struct trust_range mappings_trust_as(uint64_t address);
 
 #endif

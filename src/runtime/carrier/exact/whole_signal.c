@@ -3,6 +3,7 @@
 #include <asm-generic/errno-base.h>
 #include <stddef.h>
 
+#include "engine/mappings.h"
 #include "engine/state.h"
 #include "engine/probe.h"
 #include "runtime/carrier/exact/whole_internal.h"
@@ -55,11 +56,17 @@ static struct whole_action replaced(int number, const struct whole_action *a)
     return ours;
 }
 
+/* atomic: a thread has an alternate stack that cannot be written to. A frame there would end the
+ * process by SIGSEGV, where nothing else of the program is to run on that stack. */
+static bool trap_off_stack;
+
 /* For a SIGTRAP that the program does not handle. The restorer is never run. */
 static struct whole_action trap_action(void)
 {
+    bool off = __atomic_load_n(&trap_off_stack, __ATOMIC_RELAXED);
     return (struct whole_action){.handler = (uint64_t)whole_signal_entry,
-                                 .flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | 0x04000000,
+                                 .flags = (uint64_t)(SA_SIGINFO | SA_RESTART | 0x04000000) |
+                                          (off ? 0 : SA_ONSTACK),
                                  .restorer = (uint64_t)whole_signal_entry};
 }
 
@@ -181,6 +188,30 @@ long whole_sigaction_as(struct engine_thread *t)
     return result;
 }
 
+/* Where the frame of a signal would lie. */
+static bool alternate_is_there_as(const struct engine_thread *t)
+{
+    enum { TOP = 64, FRAME = 4096 };
+    uint64_t hi = t->alt_lo + t->alt_size;
+    engine_lock_as(t->engine);
+    bool there = mappings_writable_as(hi - TOP) &&
+                 (t->alt_size <= FRAME || mappings_writable_as(hi - FRAME));
+    engine_unlock_as(t->engine);
+    return there;
+}
+
+void whole_alternate_look_as(struct engine_thread *t, uint64_t lo, uint64_t hi)
+{
+    if (!t->alt_size || t->alt_lo >= hi || t->alt_lo + t->alt_size <= lo ||
+        __atomic_load_n(&trap_off_stack, __ATOMIC_RELAXED) || alternate_is_there_as(t))
+        return;
+    __atomic_store_n(&trap_off_stack, true, __ATOMIC_RELAXED);
+    whole_lock_as();
+    if (!is_handler(whole_thread_as(t)->actions->of[SIGTRAP].handler))
+        whole_signals_retake_as();
+    whole_unlock_as();
+}
+
 static void alternate_set(struct engine_thread *t, const stack_t *stack)
 {
     bool disabled = stack->ss_flags & SS_DISABLE;
@@ -197,8 +228,10 @@ long whole_sigaltstack_as(struct engine_thread *t)
     long result = whole_syscall_at_as(t->gpr[ENGINE_RSP], SYS_sigaltstack, set_at,
                                       t->gpr[ENGINE_RSI], 0);
     /* it is set though there is no room for the old one */
-    if ((result == 0 || result == -EFAULT) && known_set)
+    if ((result == 0 || result == -EFAULT) && known_set) {
         alternate_set(t, &stack);
+        whole_alternate_look_as(t, 0, UINT64_MAX);
+    }
     return result;
 }
 

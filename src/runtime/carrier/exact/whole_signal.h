@@ -69,6 +69,8 @@ void whole_signals_cleared_as(struct whole_actions *actions);
 /* The system calls, with the registers in t. */
 long whole_sigaction_as(struct engine_thread *t);
 long whole_sigaltstack_as(struct engine_thread *t);
+/* The memory at [lo, hi) has changed: t's alternate stack may not be there any more. */
+void whole_alternate_look_as(struct engine_thread *t, uint64_t lo, uint64_t hi);
 _Noreturn void whole_sigreturn_as(struct engine_thread *t);
 /* Before an exec: an ignored SIGTRAP is inherited. After one that failed: as it was. */
 void whole_exec_begin_as(struct engine_thread *t);

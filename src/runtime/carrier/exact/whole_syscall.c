@@ -40,9 +40,10 @@ static enum engine_action leave(struct engine_thread *t, enum stop_reason why)
 
 /* ---- memory ---- */
 
-static void changed(const struct engine_thread *t, uint64_t at, uint64_t size)
+static void changed(struct engine_thread *t, uint64_t at, uint64_t size)
 {
     engine_invalidate_as(t->engine, at & ~UINT64_C(4095), (at + size + 4095) & ~UINT64_C(4095));
+    whole_alternate_look_as(t, at, at + size);
 }
 
 /* munmap, mprotect, pkey_mprotect: [rdi, rdi + rsi). */
