@@ -227,10 +227,15 @@ bool process_copy_as(void)
 
 /* The child of a raw fork becomes ours first: its child is made as it is, with its mask and its
  * signal stack. */
-void process_fork_prepare(void)
+void process_copy_prepare(void)
 {
     process_adopt();
     of_copy |= process_is_copy_as();
+}
+
+void process_fork_prepare(void)
+{
+    process_copy_prepare();
     CARRIER_TELL(fork_prepare, ());
 }
 

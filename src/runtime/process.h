@@ -35,6 +35,8 @@ bool process_is_copy_as(void);
 bool process_of_copy_as(void);
 /* In a fork child that is the only thread: a record of its own. False: it is not followed. */
 bool process_copy_as(void);
+/* Before what makes a process or a thread: a copy that is not ours becomes ours. */
+void process_copy_prepare(void);
 /* Called before every fork(), and after it in the parent and in the child. */
 void process_fork_prepare(void);
 void process_fork_parent(void);

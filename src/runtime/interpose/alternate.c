@@ -13,6 +13,7 @@
 #include "runtime/sandbox_filter.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
+#include "runtime/trigger/sync.h"
 #include "sigsafe/signal_frame.h"
 #include "sigsafe/sys.h"
 
@@ -158,8 +159,9 @@ static bool is_no_change(const struct rt_thread *t, const stack_t *stack)
     return stack->ss_flags == now->ss_flags || (!stack->ss_flags && !own_of(t)->changed);
 }
 
-/* The kernel takes what the program wants, and so refuses what it would; then it takes ours. What
- * it has taken is asked from it: the program's pointers may be bad, the second one with the first
+/* The kernel takes what the program wants, and so refuses what it would; then it takes ours. In
+ * between no signal may come: the program's stack may have no room, or no memory. What the kernel
+ * has taken is asked from it: the program's pointers may be bad, the second one with the first
  * one's stack set already. */
 static int change_seen(struct rt_thread *t, const stack_t *stack, stack_t *old, uint64_t sp)
 {
@@ -173,13 +175,18 @@ static int change_seen(struct rt_thread *t, const stack_t *stack, stack_t *old, 
         errno = EPERM;
         return -1;
     }
+    struct sync_hold hold = {.thread = t};
+    if (stack)
+        sync_mask(&hold);
     int result = REAL(sigaltstack)(stack, old), error = errno;
+    bool changed = stack && known && REAL(sigaltstack)(NULL, &real) == 0 && !is_own(t, &real);
+    if (changed) {
+        t->alternate.is_ours = own_set(t, &real);
+        own_of(t)->changed = true;
+    }
+    sync_unmask(&hold);
     if (result == 0 && old && own)
         *old = before;
-    if (!stack || !known || REAL(sigaltstack)(NULL, &real) != 0 || is_own(t, &real))
-        return result;
-    t->alternate.is_ours = own_set(t, &real);
-    own_of(t)->changed = true;
     errno = error;
     return result;
 }
@@ -235,8 +242,7 @@ static void alternate_entered_as(int signal, siginfo_t *info, void *context)
                          context);
 }
 
-/* In a child that the runtime is not in: its handlers run on the stack that the kernel has. */
-static void program_stack_give(void)
+void alternate_give(void)
 {
     const struct rt_thread *t = self_get();
     stack_t real;
@@ -255,7 +261,7 @@ uint64_t alternate_wrap(int signal, struct sigaction *action)
         return before;
     /* A vfork child's actions are its own, the table is its parent's. */
     if (!rt_quiet_as() && process_foreign_as()) {
-        program_stack_give();
+        alternate_give();
         return before;
     }
     __atomic_store_n(&handlers[signal], handler, __ATOMIC_RELAXED);

@@ -45,6 +45,9 @@ int alternate_change_child(const struct rt_thread *t, const stack_t *stack, stac
 
 /* Handlers of the program's with SA_ONSTACK are entered through us from now on. */
 bool alternate_takes_as(void);
+/* In a child that the runtime is not in: its handlers run on the stack that the kernel has, which
+ * becomes the program's. */
+void alternate_give(void);
 /* `action` is what the program wants for this signal, and becomes what the kernel is to be told.
  * Returns what was remembered of the signal's last one, for the following two: to undo it, and to
  * answer what the program's handler was. */

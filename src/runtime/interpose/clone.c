@@ -8,6 +8,7 @@
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/interpose/vfork.h"
+#include "runtime/process.h"
 #include "runtime/runtime.h"
 #include "runtime/sandbox.h"
 #include "runtime/thread.h"
@@ -80,6 +81,8 @@ EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argument, .
     va_end(list);
     if (start && stack && vfork_is_clone(flags))
         return vfork_clone(start, stack, flags, argument, more);
+    if (start && stack && flags & CLONE_THREAD)
+        process_copy_prepare();
     struct rt_thread *t = clone_prepare(start, stack, flags, argument);
     int result = t ? REAL(clone)(cloned, stack, flags, t, more[0], more[1], more[2])
                    : REAL(clone)(start, stack, flags, argument, more[0], more[1], more[2]);

@@ -217,6 +217,7 @@ EXPORT FILE *popen(const char *command, const char *modes)
 
 EXPORT pid_t _Fork(void)
 {
+    process_copy_prepare(); /* nothing else of what fork() calls before */
     pid_t pid = REAL(_Fork)();
     if (pid == 0)
         process_fork_child();

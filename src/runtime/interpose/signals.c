@@ -23,7 +23,7 @@
 #include "runtime/trigger/delivery.h"
 #include "sigsafe/sys.h"
 
-enum { SIGNALS = 65, CODE_KERNEL_MIN = 1, CODE_TRAP_PERF = 6 };
+enum { SIGNALS = 65, RESTORER = 0x04000000, CODE_KERNEL_MIN = 1, CODE_TRAP_PERF = 6 };
 
 static struct sigaction program_action;    /* what the program set for our signal */
 static bool ignored;                       /* our handler is away (signals_ignore) */
@@ -42,7 +42,8 @@ static struct rt_actions *actions_own(void)
     if (!t)
         return NULL;
     int32_t pid = (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0);
-    if (t->actions.pid != pid && t->actions.pid == (int32_t)sys_call3_as(SYS_getppid, 0, 0, 0))
+    if (t->actions.pid != pid && t->actions.pid != guest.pid &&
+        t->actions.pid == (int32_t)sys_call3_as(SYS_getppid, 0, 0, 0))
         t->actions.pid = pid; /* its child has inherited them */
     else if (t->actions.pid != pid)
         t->actions = (struct rt_actions){.pid = pid};
@@ -81,7 +82,7 @@ bool signals_ours(int number)
 static struct sigaction as_kept(const struct sigaction *wanted)
 {
     /* the kernel's UAPI_SA_FLAGS but SA_RESETHAND, the highest bit */
-    enum { KNOWN = 0x5c000807, RESTORER = 0x04000000 };
+    enum { KNOWN = 0x5c000807 };
     struct sigaction kept = *wanted, now;
     kept.sa_flags =
         (int)(((unsigned)wanted->sa_flags & (KNOWN | (unsigned)SA_RESETHAND)) | RESTORER);
@@ -190,7 +191,8 @@ void signals_adopt(void)
             continue;
         ours = faults_installed(signal, &now);
         faults_note(signal, &now);
-        REAL(sigaction)(signal, &ours, NULL);
+        if (faults_is_ours(&ours)) /* else libc would set a flag */
+            REAL(sigaction)(signal, &ours, NULL);
     }
 }
 
@@ -394,7 +396,9 @@ static int action_set(int signal, const struct sigaction *wanted, struct sigacti
     if (!old)
         return 0;
     alternate_answer(old, handler);
-    if (before)
+    /* libc's own flag: without it the kernel has reset the action of an ignored signal, as for
+     * CLONE_CLEAR_SIGHAND, and there is no mask. */
+    if (before && (unsigned)old->sa_flags & RESTORER)
         sigaddset(&old->sa_mask, signals_number_as());
     else if ((!foreign || set_itself) && ((unsigned)old->sa_flags & SA_ONSTACK))
         sigdelset(&old->sa_mask, signals_number_as());
@@ -424,6 +428,8 @@ static int action_of_child(const struct sigaction *wanted, struct sigaction *old
     if (wanted) {
         vfork_child_unsample_as();
         signals_child_act();
+        if ((unsigned)wanted->sa_flags & SA_ONSTACK)
+            alternate_give();
     }
     int result = REAL(sigaction)(signals_number_as(), wanted, &before);
     if (result == 0 && old)
@@ -477,7 +483,6 @@ long sigaction_by_number(long number, long signal, const struct kernel_sigaction
 long sigaction_by_number(long number, long signal, const struct kernel_sigaction *wanted,
                          struct kernel_sigaction *old, long size)
 {
-    enum { RESTORER = 0x04000000 };
     struct sigaction given = {0}, before = {0};
     if (!signals_active_as() || rt_quiet_as() || signal != signals_number_as() ||
         size != sizeof wanted->mask) {

@@ -22,13 +22,11 @@
 enum { MASK_SIZE = 8, SLOT_WAKE = 0x7fffffff, CODE_TRAP_PERF = 6 };
 
 /* What the program believes of our signal's mask in this thread. A vfork child runs on its parent's
- * thread-local storage, but its mask is its own. Once it has set the signal's action itself, our
- * handler is not there to keep what is blocked: then its mask is what it believes. */
-struct belief {
-    bool blocked, child_blocked, child_acts;
-    int32_t child;
-};
-static _Thread_local struct belief belief __attribute__((tls_model("initial-exec")));
+ * thread-local storage, but its mask is its own. */
+static _Thread_local struct {
+    bool blocked;
+    struct signals_belief child;
+} belief __attribute__((tls_model("initial-exec")));
 static bool yields; /* atomic */
 
 bool signals_active_as(void)
@@ -46,22 +44,34 @@ static uint64_t bit_as(void)
     return UINT64_C(1) << (signals_number_as() - 1);
 }
 
+/* A child of a child begins with what that one believes. */
+static void belief_inherit(int32_t pid)
+{
+    bool asks = belief.child.pid && belief.child.pid != guest.pid && !rt_quiet_as() &&
+                !vfork_is_confined_as();
+    if (!asks || belief.child.pid != (int32_t)sys_call3_as(SYS_getppid, 0, 0, 0))
+        belief.child = (struct signals_belief){.blocked = belief.blocked};
+    belief.child.pid = pid;
+}
+
 static bool *believed_as(void)
 {
     int32_t pid = process_number_as();
     if (pid == guest.pid)
         return &belief.blocked;
-    if (belief.child != pid) {
-        belief.child = pid;
-        belief.child_blocked = belief.blocked;
-        belief.child_acts = false;
-    }
-    return &belief.child_blocked;
+    if (belief.child.pid != pid)
+        belief_inherit(pid);
+    return &belief.child.blocked;
 }
 
 void signals_belief_of_child(void)
 {
-    belief.child = 0;
+    belief_inherit(process_number_as());
+}
+
+struct signals_belief *signals_belief_child(void)
+{
+    return &belief.child;
 }
 
 bool *signals_believed_as(void)
@@ -106,14 +116,14 @@ bool signals_mask_real_as(int how)
 
 bool signals_child_acts_as(void)
 {
-    return believed_as() == &belief.child_blocked && belief.child_acts;
+    return believed_as() == &belief.child.blocked && belief.child.acts;
 }
 
 void signals_child_act(void)
 {
     if (*believed_as())
         signals_mask_real_as(SIG_BLOCK);
-    belief.child_acts = true;
+    belief.child.acts = true;
 }
 
 /* A signal that is pending is taken for one that the program has blocked: so belief comes first. */

@@ -19,6 +19,14 @@ struct rt_mask {
     bool trap_awaited; /* atomic: the program waits for it there (signals_waits.c) */
 };
 
+/* What a child that is not ours, of vfork or of a raw fork, believes of its own mask. Once it has
+ * set the signal's action itself, our handler is not there to keep what is blocked: then its mask
+ * is what it believes. */
+struct signals_belief {
+    int32_t pid; /* of the child */
+    bool blocked, acts;
+};
+
 /* Whether the runtime stands between the program and its signals. Not under --exact: the engine
  * sees system calls. */
 bool signals_active_as(void);
@@ -34,6 +42,8 @@ void signals_child_act(void);
 bool signals_child_acts_as(void);
 /* A vfork child begins, which believes what its parent does. */
 void signals_belief_of_child(void);
+/* The calling thread's, of its last such child. */
+struct signals_belief *signals_belief_child(void);
 /* What the kernel knows of a sigset_t, which may be no longer. */
 uint64_t signals_mask_of(const sigset_t *set);
 /* Blocks or unblocks our signal for the kernel. True: it was blocked. */

@@ -6,7 +6,6 @@
 #include "runtime/carrier/carrier.h"
 #include "runtime/trampoline/trampoline.h"
 #include "runtime/interpose/real.h"
-#include "runtime/interpose/signals_mask.h"
 #include "runtime/process.h"
 #include "runtime/sandbox.h"
 #include "runtime/self.h"
@@ -31,6 +30,34 @@ struct depth {
 };
 static _Thread_local struct depth depth __attribute__((tls_model("initial-exec")));
 static bool confined_ever; /* atomic */
+
+static struct rt_vfork_level *level_now(void)
+{
+    struct rt_thread *t = rt_profiled_as() ? self_get() : NULL;
+    uint32_t number = depth.left ? 0 : depth.children;
+    return t && number < RT_VFORK_LEVELS ? &t->vfork.levels[number] : NULL;
+}
+
+static void level_keep(void)
+{
+    struct rt_vfork_level *level = level_now();
+    if (!level)
+        return;
+    int32_t pid = process_number_as();
+    *level = (struct rt_vfork_level){0};
+    if (pid != guest.pid && pid != PROCESS_FOREIGN)
+        *level = (struct rt_vfork_level){pid, *signals_belief_child(), self_get()->actions};
+}
+
+static void level_return(void)
+{
+    struct rt_vfork_level *level = level_now();
+    if (!level || !level->pid || level->pid != process_number_as())
+        return;
+    *signals_belief_child() = level->belief;
+    self_get()->actions = level->actions;
+    level->pid = 0;
+}
 
 static void depth_enter(void)
 {
@@ -74,10 +101,12 @@ void vfork_fork_child(void)
 }
 
 /* Calls are counted where they are made. A signal that is blocked for the kernel, too, would be
- * pending, and seen. */
+ * pending, and seen. A process that nobody was told of is not sampled, nor its child; and who has
+ * set the signal's action itself has a child that would see the samples. */
 static bool is_sampled(const struct rt_thread *waits)
 {
-    return waits && !(signals_yield_as() && waits->mask.trap_blocked) && rt_running_as() &&
+    return waits && !process_is_copy_as() && !signals_child_acts_as() &&
+           !(signals_yield_as() && waits->mask.trap_blocked) && rt_running_as() &&
            !rt_quiet_as() && rt.carrier->in_vforked &&
            !trigger_is_synchronous(rt.config->trigger);
 }
@@ -94,6 +123,7 @@ static struct rt_thread *own_as(void)
 
 void vfork_begins(void)
 {
+    level_keep();
     trampoline_lift(rt_profiled_as() ? self_get() : NULL);
 }
 
@@ -198,6 +228,7 @@ void vfork_parent(pid_t child)
 {
     if (child > 0)
         depth_return();
+    level_return();
     struct rt_thread *waits = rt_profiled_as() ? self_get() : NULL,
                      *t = waits ? waits->vfork.child : NULL;
     if (child < 0 || !t || t->tid != child)

@@ -21,13 +21,26 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "runtime/interpose/signals.h"
+#include "runtime/interpose/signals_mask.h"
+
 struct rt_thread;
 struct spool_left;
+
+/* What a process that nobody was told of, or a child in our memory, keeps of its signals while it
+ * waits: its own child, in the same memory, would write over it. */
+enum { RT_VFORK_LEVELS = 4 };
+struct rt_vfork_level {
+    int32_t pid; /* whose; 0: nothing is kept */
+    struct signals_belief belief;
+    struct rt_actions actions;
+};
 
 /* What is kept about a thread. */
 struct rt_vfork {
     struct rt_thread *child; /* that this thread waits for; of a child: its own one, the next */
     struct rt_thread *spare; /* the state of its former child, for the next one */
+    struct rt_vfork_level levels[RT_VFORK_LEVELS]; /* by the number of children above */
     uint64_t spawned_ns;     /* of children of posix_spawn, not yet charged: less than a period */
     /* Of such a child. */
     struct spool_left *left; /* it is about to execute a program */

@@ -62,10 +62,26 @@ def altshared():
         expect(r.samples() > 100, f"only {r.samples()} samples")
 
 
+def altnone():
+    """No sample comes on a stack that the program is just setting."""
+    for options in (("-F", "9973"), ("-e", "wall", "-F", "9973"),
+                    ("--carrier", "burst", "-F", "9973")):
+        r = Recording([target("altnone"), "100000"], options)
+        expect(r.profiled.stdout == b"0 refused\n", r.profiled.stdout.decode())
+
+
 def actions():
     """What a child has set itself is what it is told."""
     for options in (("-F", "4999"), ("--carrier", "burst", "-F", "4999"), ("--exact",)):
         Recording([target("actions")], options)
+
+
+def copies():
+    """Children that nobody was told of, and that set SIGTRAP's action: what they make then."""
+    for options in (("-F", "4999"), ("-e", "wall", "-F", "4999"),
+                    ("--carrier", "burst", "-F", "4999"),
+                    ("--carrier", "shadow", "--load", "1", "--sample-size", "100k"), ("--exact",)):
+        Recording([target("copies")], options)
 
 
 def vfork_default():
