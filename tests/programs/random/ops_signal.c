@@ -368,6 +368,18 @@ static void op_wait(struct draw *d, struct script *s)
         say(" code %d value %d", info.si_code, info.si_code == SI_QUEUE ? info.si_int : 0);
 }
 
+/* One that is pending already would end a wait before the timer does, whose signal comes later: or
+ * not, where the script has ended by then. */
+static void pending_drop(int number)
+{
+    static const struct timespec now;
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    while (sigtimedwait(&one, NULL, &now) > 0)
+        ;
+}
+
 /* A timer's signal ends it, and nothing else can. */
 static void op_suspend(struct draw *d, struct script *s)
 {
@@ -382,6 +394,7 @@ static void op_suspend(struct draw *d, struct script *s)
     sigset_t others = all;
     sigdelset(&others, SIGALRM);
     sigaction(SIGALRM, &a, &was);
+    pending_drop(SIGALRM);
     setitimer(ITIMER_REAL, &soon, NULL);
     if (draw(d, 2))
         said(sigsuspend(&others));
@@ -482,6 +495,7 @@ static void op_itimer(struct draw *d, struct script *s)
     sigemptyset(&one);
     sigaddset(&one, signals[which]);
     sigprocmask(SIG_BLOCK, &one, &mask);
+    pending_drop(signals[which]);
     said(setitimer((__itimer_which_t)which, &soon, NULL));
     do
         burn(100);
