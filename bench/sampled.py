@@ -42,12 +42,12 @@ def programs():
         suite.Program("sort", "", ["/usr/bin/sort", "--parallel=1", "-n", numbers()], env={"LC_ALL": "C"})]
 
 
-def simulate(penumbra, program, *options):
+def simulate(penumbra, program, *options, machine_file=MACHINE):
     """What the report says, and the seconds that the run took."""
     with tempfile.TemporaryDirectory() as folder, open(program.stdin) as stdin:
         out = os.path.join(folder, "simulated.pnb")
         begun = time.monotonic()
-        subprocess.run([penumbra, "simulate", "-q", "-m", MACHINE, *options, "-o", out, "--", *program.argv], stdin=stdin,
+        subprocess.run([penumbra, "simulate", "-q", "-m", machine_file, *options, "-o", out, "--", *program.argv], stdin=stdin,
                        cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **program.env})
         took = time.monotonic() - begun
         said = subprocess.run([penumbra, "report", "--json", out], stdout=subprocess.PIPE, check=True).stdout

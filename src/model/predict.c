@@ -217,12 +217,19 @@ static bool judge_tage(struct predictor *p, uint64_t pc, bool taken)
 
 /* ---- targets ---- */
 
+/* The set is of more than the lowest bits of the address, which are alike where code is aligned.
+ * Different addresses stay different. */
+static uint64_t btb_tag(uint64_t pc)
+{
+    return pc ^ pc >> 5 ^ pc >> 13;
+}
+
 /* Whether the BTB knew it. */
 static bool target_known(struct predictor *p, uint64_t pc, uint64_t target, bool *same)
 {
     bool hit;
     uint64_t evicted;
-    uint32_t entry = set_table_find(&p->btb, pc, true, &hit, &evicted);
+    uint32_t entry = set_table_find(&p->btb, btb_tag(pc), true, &hit, &evicted);
     *same = hit && p->targets[entry] == target;
     p->targets[entry] = target;
     return hit;

@@ -409,6 +409,37 @@ static void tage_knows_long_loops(void **state)
     assert_in_range(loop_misses(tage, 50), 0, 40);
 }
 
+/* Jumps to the next one, at equal distances; cycles that each takes. */
+static double aligned_jumps(unsigned count, unsigned distance)
+{
+    static const char *const sets[] = {"btb_size=2048", "btb_ways=8", NULL};
+    static struct kernel k;
+    struct uop_insn jump = {.length = LENGTH, .transfer = TRANSFER_JUMP};
+    enum { ROUNDS = 10 };
+    uint64_t begin = 0;
+    kernel_init(&k, sets);
+    kernel_uop(&jump, UOP_BRANCH, NO, NO);
+    struct model_core *core = model_core_new(&k.machine);
+    for (unsigned i = 0; i < ROUNDS * count; i++) {
+        uint64_t from = CODE + i % count * distance, to = CODE + (i + 1) % count * distance;
+        if (i == ROUNDS / 2 * count)
+            begin = model_cycles(core);
+        model_step(core, &jump, &(struct uop_executed){.pc = from, .next = to}, &k.cost);
+    }
+    double cycles = (double)(model_cycles(core) - begin) / (ROUNDS - ROUNDS / 2) / count;
+    model_core_free(core);
+    return cycles;
+}
+
+/* As many jumps as half of the BTB has entries are in it, wherever they are. */
+static void aligned_branches_have_all_of_the_btb(void **state)
+{
+    (void)state;
+    assert_near(aligned_jumps(1024, 16), 1);
+    assert_near(aligned_jumps(1024, 32), 1);
+    assert_near(aligned_jumps(512, 64), 1);
+}
+
 static void returns_and_targets_are_remembered(void **state)
 {
     (void)state;
@@ -604,6 +635,7 @@ int main(void)
         cmocka_unit_test(mispredictions_take_their_penalty),
         cmocka_unit_test(history_predicts_what_alternates),
         cmocka_unit_test(tage_knows_long_loops),
+        cmocka_unit_test(aligned_branches_have_all_of_the_btb),
         cmocka_unit_test(returns_and_targets_are_remembered),
         cmocka_unit_test(random_ones_are_deterministic),
         cmocka_unit_test(repeated_strings_take_their_bytes),
