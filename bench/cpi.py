@@ -114,10 +114,10 @@ HEAD = ["program", "million instructions", "CPI here", "rounds differ", "CPI of 
 def page(a, rows, additions):
     errors = [abs(r["error"]) for r in rows]
     load = ", ".join(f"{x:.0f}" for x in os.getloadavg())
-    return (f"# Whole programs in the processor model\n\nMade by\n\n    bench/cpi.py BUILD\n\non "
+    return (f"# Whole programs in the processor model\n\nMade by\n\n    bench/cpi.py BUILD --seeds {a.seeds}\n\non "
             f"{machine.sentence(machine.describe())}\nThe machine file is the one that `penumbra calibrate --machine` wrote "
-            f"there. Load averages at the end: {load}. {a.rounds} rounds of {a.times} runs a program; {a.seeds} sampled "
-            f"simulations (`{' '.join(sampled.OPTIONS)}`), with the 95% interval of their mean.\n\n"
+            f"there. Load averages at the end: {load}. {a.rounds} rounds of {a.times} runs a program; sampled "
+            f"simulations, {a.seeds} a program (`{' '.join(sampled.OPTIONS)}`), with the 95% interval of their mean.\n\n"
             + tables.table(HEAD, [shown(r) for r in rows])
             + f"\nThe mean error is **{100 * statistics.mean(errors):.1f}%**, the greatest {100 * max(errors):.1f}%. The "
             f"program of {ADDITIONS / 1e6:.0f} million dependent additions took {statistics.mean(additions) / 1e6:.1f} million "
