@@ -36,14 +36,18 @@ static struct spool_inst_pair *pairs_make_as(struct inst_thread *t)
     return pairs;
 }
 
-/* The pair's place; NULL: there is none free where it belongs. */
-static struct spool_inst_pair *pair_at_as(struct inst_thread *t, uint64_t a, uint64_t b)
+/* The pair's place among those kept for targets, or among the others; NULL: none is free where it
+ * belongs. */
+static struct spool_inst_pair *probe_as(struct spool_inst_pair *pairs, uint64_t a, uint64_t b,
+                                        bool kept)
 {
-    struct spool_inst_pair *pairs = pairs_make_as(t);
     uint64_t h = a * UINT64_C(0x9e3779b97f4a7c15) ^ b * UINT64_C(0xc2b2ae3d27d4eb4f);
     h ^= h >> 32;
-    for (unsigned i = 0; pairs && i < INST_PAIR_PROBES; i++, h++) {
-        struct spool_inst_pair *p = &pairs[h % INST_PAIRS];
+    for (unsigned i = 0; i < INST_PAIR_PROBES; i++, h++) {
+        uint64_t slot = (kept ? h * INST_KEPT_EVERY : h) % INST_PAIRS;
+        struct spool_inst_pair *p = &pairs[slot];
+        if (!kept && slot % INST_KEPT_EVERY == 0)
+            continue;
         if (p->weight && p->a == a && p->b == b)
             return p;
         if (p->weight)
@@ -53,6 +57,15 @@ static struct spool_inst_pair *pair_at_as(struct inst_thread *t, uint64_t a, uin
         return p;
     }
     return NULL;
+}
+
+/* Pairs of blocks are many more than targets, and would leave them no place. */
+static struct spool_inst_pair *pair_at_as(struct inst_thread *t, uint64_t a, uint64_t b)
+{
+    struct spool_inst_pair *pairs = pairs_make_as(t), *kept = NULL;
+    if (pairs && (a & INST_TARGET))
+        kept = probe_as(pairs, a, b, true);
+    return kept || !pairs ? kept : probe_as(pairs, a, b, false);
 }
 
 /* False: it is the interrupted code's turn. */

@@ -35,6 +35,7 @@ enum {
     INST_PAIR_EVERY = 32,
     INST_PAIRS = 1 << 13,         /* slots a thread */
     INST_PAIR_PROBES = 16,
+    INST_KEPT_EVERY = 8,          /* of the slots one is kept for targets */
 };
 
 struct spool_inst_row {

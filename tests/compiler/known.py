@@ -7,6 +7,7 @@ RUNTIME is penumbra-inst.o, CC the compiler that PLUGIN is for, FOLDER where pro
 
   names      values, allocations, types, bit fields and inlined calls by their names, counted exactly
   crossing   bit fields that lie in several bytes, with and without optimization
+  crowded    targets of indirect calls are counted, though pairs of fields have taken all other room
   locked     checks that must be written into code which the kernel keeps from being written
 """
 
@@ -99,6 +100,14 @@ def crossing(tools):
         expect(reads.get("low", 0) <= 3 and reads["middle"] >= ROUNDS, (level, members))
 
 
+def crowded(tools):
+    tools.compile("crowded", ["-O2"], "calls,fields")
+    report = tools.record("crowded", 1, ROUNDS)
+    targets = {c["callee"]: c["count"] for c in report["call_sites"] if c["indirect"]}
+    expect(report["fields_missed"] > 0, "pairs have found room")
+    expect(targets == {f"target{n:02o}": 10 for n in range(64)}, targets)
+
+
 def deny_written_code():
     PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN = 65, 1
     if ctypes.CDLL(None).prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0):
@@ -120,7 +129,8 @@ def main():
     if len(sys.argv) != 7:
         sys.exit(__doc__)
     with tempfile.TemporaryDirectory(prefix="compiler-test-") as work:
-        {"names": names, "crossing": crossing, "locked": locked}[sys.argv[6]](Tools(sys.argv[1:6], work))
+        tests = {"names": names, "crossing": crossing, "crowded": crowded, "locked": locked}
+        tests[sys.argv[6]](Tools(sys.argv[1:6], work))
 
 
 if __name__ == "__main__":
