@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sigsafe/hash.h"
 #include "x86/insn.h"
 #include "x86/operands.h"
 
@@ -228,7 +229,7 @@ static uint32_t form_of(const struct cracking *c, const struct x86_memory *m)
         is_one_of(c->mnemonic, signs))
         return 0;
     uint64_t text = (uint64_t)m->disp * 31 + m->index;
-    return (uint32_t)(text * UINT64_C(0x9e3779b97f4a7c15) >> 32) | 1;
+    return (uint32_t)(hash_word(text) >> 32) | 1;
 }
 
 static void add_loads(struct cracking *c, unsigned operand, unsigned to)

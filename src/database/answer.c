@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/saturate.h"
+#include "sigsafe/hash.h"
 
 static bool no_memory(struct err *e)
 {
@@ -51,7 +52,7 @@ struct group *answer_group(struct answer *a, const char *service, const char *pr
 
 static uint32_t *place_find(const struct answer_places *all, uint32_t image, uint64_t offset)
 {
-    uint64_t h = (offset ^ (uint64_t)image << 40) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t h = hash_word(offset ^ (uint64_t)image << 40);
     size_t mask = all->slot_count - 1, at = (h >> 32) & mask;
     for (; all->slots[at]; at = (at + 1) & mask) {
         const struct answer_place *p = &all->list[all->slots[at] - 1];

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sigsafe/hash.h"
+
 /* ---- filters ---- */
 
 static bool is_image(const struct profile_image *image, const char *wanted)
@@ -52,7 +54,7 @@ enum { RECENT_BITS = 14, RECENT_COUNT = 1 << RECENT_BITS };
 static const struct profile_name *name_of(struct recent *recent, const struct profile_names *names,
                                           const struct dictionary_node *n)
 {
-    uint64_t h = (n->offset ^ (uint64_t)n->image << 40) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t h = hash_word(n->offset ^ (uint64_t)n->image << 40);
     struct recent *r = &recent[h >> (64 - RECENT_BITS)];
     if (r->offset != n->offset || r->image != n->image + 1)
         *r = (struct recent){.offset = n->offset, .image = n->image + 1,

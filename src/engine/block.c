@@ -1,5 +1,6 @@
 #include "engine/block.h"
 
+#include "sigsafe/hash.h"
 #include "sigsafe/prefetch.h"
 
 enum {
@@ -39,7 +40,7 @@ void blocks_unmap_as(struct blocks *b)
 
 static inline uint64_t hash_of(uint64_t pc)
 {
-    return pc * UINT64_C(0x9e3779b97f4a7c15);
+    return hash_word(pc);
 }
 
 static inline struct slot *slots_of(const struct blocks *b)

@@ -5,6 +5,7 @@
 #include "engine/inline.h"
 #include "engine/ring.h"
 #include "engine/translate.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/key.h"
 #include "sigsafe/sys.h"
 
@@ -334,7 +335,7 @@ bool hook_things_map_as(struct engine *e)
 static struct known_thing *thing_at(const struct engine *e, const struct spool_thing *thing)
 {
     uint64_t more = thing->words[0] | (uint64_t)thing->words[1] << 32;
-    uint64_t hash = (thing->key ^ thing->tool ^ more * UINT64_C(0x9e3779b97f4a7c15)) *
+    uint64_t hash = (thing->key ^ thing->tool ^ hash_word(more)) *
                     UINT64_C(0xd6e8feb86659fd93);
     return (struct known_thing *)(void *)e->known_things.base + (hash >> 32) % THINGS;
 }

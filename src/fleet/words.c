@@ -6,12 +6,13 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "fleet/schema.h"
+#include "sigsafe/hash.h"
 
 /* ---- maps ---- */
 
 static size_t slot_of(const struct word_map *m, uint64_t key)
 {
-    size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (m->size - 1);
+    size_t at = (size_t)(hash_word(key) >> 32) & (m->size - 1);
     while (m->keys[at] && m->keys[at] != key)
         at = (at + 1) & (m->size - 1);
     return at;

@@ -1,6 +1,7 @@
 #include "inst/inst.h"
 
 #include "guest/images.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/key.h"
 
 /* The loader's own lookup may use vector registers. */
@@ -41,7 +42,7 @@ static struct spool_inst_pair *pairs_make_as(struct inst_thread *t)
 static struct spool_inst_pair *probe_as(struct spool_inst_pair *pairs, uint64_t a, uint64_t b,
                                         bool kept)
 {
-    uint64_t h = a * UINT64_C(0x9e3779b97f4a7c15) ^ b * UINT64_C(0xc2b2ae3d27d4eb4f);
+    uint64_t h = hash_word(a) ^ b * UINT64_C(0xc2b2ae3d27d4eb4f);
     h ^= h >> 32;
     for (unsigned i = 0; i < INST_PAIR_PROBES; i++, h++) {
         uint64_t slot = (kept ? h * INST_KEPT_EVERY : h) % INST_PAIRS;

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "inst/inst.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/own_memory.h"
 #include "sigsafe/spool_paths.h"
 #include "sigsafe/sys.h"
@@ -194,7 +195,7 @@ static bool append_as(struct inst_paths *p, struct inst_frame *f, uint32_t id,
         return false;
     p->ids[f->first + f->length++] = id;
     f->instructions += instructions;
-    f->hash = (f->hash ^ (id + 1)) * UINT64_C(0x9e3779b97f4a7c15);
+    f->hash = hash_word(f->hash ^ (id + 1));
     f->hash ^= f->hash >> 29;
     return true;
 }

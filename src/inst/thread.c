@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "sigsafe/hash.h"
 #include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 #include "sigsafe/tools.h"
@@ -32,7 +33,7 @@ static uint64_t seed_as(void)
 {
     uint64_t random = 0, number = __atomic_fetch_add(&inst.threads, 1, __ATOMIC_RELAXED);
     if (inst.settings->seed)
-        random = inst.settings->seed + number * UINT64_C(0x9e3779b97f4a7c15);
+        random = inst.settings->seed + hash_word(number);
     else if (sys_call3_as(SYS_getrandom, (long)&random, sizeof random, 0) != sizeof random)
         random = sys_ticks_as() ^ (uint64_t)&random;
     random = mix(random);

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "interpret/internal.h"
+#include "sigsafe/hash.h"
 
 enum { WORD = 8, HASH_SHIFT = 64 - 9 };
 _Static_assert(INTERPRET_CELLS == 1 << (64 - HASH_SHIFT),
@@ -8,7 +9,7 @@ _Static_assert(INTERPRET_CELLS == 1 << (64 - HASH_SHIFT),
 
 static uint32_t slot_of(uint64_t address)
 {
-    return (uint32_t)((address / WORD * UINT64_C(0x9e3779b97f4a7c15)) >> HASH_SHIFT);
+    return (uint32_t)(hash_word(address / WORD) >> HASH_SHIFT);
 }
 
 static const struct interpret_cell *cell_find(const struct interpret_memory *m, uint64_t address)

@@ -8,6 +8,7 @@
  * An entry that has another key is a mispredicted branch, and gets the new one. The search of a
  * full buffer for streams is the consumer's, and no part of the sequence. */
 #include "model/dise_internal.h"
+#include "sigsafe/hash.h"
 
 enum {
     OWN0 = DISE_OWN, OWN1, OWN2, OWN3, NOTHING = UOP_REGISTERS,
@@ -84,7 +85,7 @@ static void compare_key(struct uop_insn *to, unsigned key, unsigned offset)
 
 static uint64_t hash_of(uint64_t a, uint64_t b)
 {
-    uint64_t hash = (a ^ b * UINT64_C(0xd6e8feb86659fd93)) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = hash_word(a ^ b * UINT64_C(0xd6e8feb86659fd93));
     return hash ^ hash >> 32;
 }
 

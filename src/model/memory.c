@@ -3,6 +3,8 @@
 #include <emmintrin.h>
 #include <stdlib.h>
 
+#include "sigsafe/hash.h"
+
 enum {
     MARKS = sizeof(__m128i),
     STRIDES = 512, STRIDE_SURE = 2,
@@ -45,7 +47,7 @@ static uint32_t use_number(struct set_table *t)
 /* Of the bits above those that choose a set, mostly. */
 static uint8_t mark_of(uint64_t tag)
 {
-    return (uint8_t)(tag * UINT64_C(0x9e3779b97f4a7c15) >> 56);
+    return (uint8_t)(hash_word(tag) >> 56);
 }
 
 /* The entry of the tag among `ways` from `first` on, or UINT32_MAX. */
@@ -212,7 +214,7 @@ void memory_free(struct model_memory *mem)
 
 static uint32_t page_slot(const struct pages *p, uint64_t page)
 {
-    uint32_t at = (uint32_t)(page * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (p->capacity - 1);
+    uint32_t at = (uint32_t)(hash_word(page) >> 32) & (p->capacity - 1);
     while (p->from[at] && p->from[at] != page + 1)
         at = (at + 1) & (p->capacity - 1);
     return at;

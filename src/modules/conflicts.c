@@ -3,6 +3,7 @@
 
 #include "modules/builtin.h"
 #include "modules/conflict.h"
+#include "sigsafe/hash.h"
 
 enum { KNOWN = 1 << 14, PAIRS = 4 * CONFLICT_WINDOW };
 
@@ -22,7 +23,7 @@ static struct known {
 
 static const struct conflict_insn *describe(const struct penumbra_tuple *t)
 {
-    struct known *k = &known[(t->pc * UINT64_C(0x9e3779b97f4a7c15)) >> 50 & (KNOWN - 1)];
+    struct known *k = &known[hash_word(t->pc) >> 50 & (KNOWN - 1)];
     if (!t->length || t->length > sizeof k->code)
         return NULL;
     if (k->length != t->length || memcmp(k->code, t->code, t->length) != 0) {

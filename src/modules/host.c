@@ -10,6 +10,7 @@
 
 #include "modules/host_internal.h"
 #include "modules/simulate_warm.h"
+#include "sigsafe/hash.h"
 
 enum { FACTS_MOST = 64, TEXT_SIZE = 256, NAMES_MOST = 4096 };
 /* Rings that are a quarter full ring the bell. Each look besides makes the program's caches and one
@@ -226,7 +227,7 @@ static struct spool_hotlist *hotlist_find_slowly(struct penumbra_host *host, uin
 static struct spool_hotlist *hotlist_of(struct penumbra_host *host, uint64_t pc, uint32_t kind,
                                         uint64_t site)
 {
-    uint64_t hash = (pc ^ (uint64_t)kind << 48 ^ site << 17) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = hash_word(pc ^ (uint64_t)kind << 48 ^ site << 17);
     struct host_emitted *e = &host->current->emitted[hash >> (64 - HOST_EMITTED_BITS)];
     if (e->list && e->pc == pc && e->kind == kind && e->site == site)
         return e->list;

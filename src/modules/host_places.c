@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "modules/host_internal.h"
+#include "sigsafe/hash.h"
 
 enum { MAPS_MOST = 1 << 16, REGIONS_MOST = 1 << 16 };
 #define REGIONS_OLD_NS UINT64_C(1000000000)
@@ -77,7 +78,7 @@ static const struct host_map *find_map(const struct host_process *p, uint64_t ad
 
 uint64_t host_place(struct penumbra_host *host, struct host_process *p, uint64_t address)
 {
-    struct host_key *known = &p->keys[(address * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+    struct host_key *known = &p->keys[hash_word(address) >> 52];
     if (known->address != address || !address) {
         const struct host_map *m = find_map(p, address);
         known->address = address;

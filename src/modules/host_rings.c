@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "modules/host_internal.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/spool_counts.h"
 
 enum {
@@ -151,7 +152,7 @@ static bool build(struct penumbra_host *host, const struct host_ring *from,
             return false;
         const uint64_t address = insn->record.address;
         struct host_key *key =
-            &process->keys[(address * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+            &process->keys[hash_word(address) >> 52];
         *key = (struct host_key){.address = address, .key = insn->record.key};
         struct penumbra_tuple *t = &shown->tuples[i];
         *t = (struct penumbra_tuple){

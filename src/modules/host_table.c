@@ -2,10 +2,11 @@
 #include <string.h>
 
 #include "modules/host_internal.h"
+#include "sigsafe/hash.h"
 
 static uint32_t hash_of(uint64_t key, uint64_t site, uint32_t kind, spool_ref process)
 {
-    uint64_t h = (key ^ (uint64_t)kind << 48) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t h = hash_word(key ^ (uint64_t)kind << 48);
     h = (h ^ h >> 29 ^ site ^ process) * UINT64_C(0xff51afd7ed558ccd);
     return (uint32_t)(h >> 32);
 }

@@ -21,6 +21,7 @@
 #include "modules/simulate_paths.h"
 #include "modules/simulate_rows.h"
 #include "modules/simulate_warm.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/tools.h"
 #include "x86/operands.h"
 
@@ -84,7 +85,7 @@ static struct {
 
 static uint32_t slot_of(const struct host_process *p, uint64_t pc)
 {
-    uint64_t hash = (pc ^ (uint64_t)(uintptr_t)p << 20) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = hash_word(pc ^ (uint64_t)(uintptr_t)p << 20);
     uint32_t at = (uint32_t)(hash >> 32) & (all.capacity - 1);
     while (all.table[at] && (all.table[at]->pc != pc || all.table[at]->process != p))
         at = (at + 1) & (all.capacity - 1);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "modules/simulate_rows.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/key.h"
 
 enum {
@@ -59,7 +60,7 @@ struct simulate_paths {
 
 static uint32_t *slot_of(const struct simulate_paths *p, uint32_t parent, uint64_t key)
 {
-    uint64_t hash = (key ^ (uint64_t)parent << 32) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = hash_word(key ^ (uint64_t)parent << 32);
     uint32_t mask = p->capacity * 2 - 1, at = (uint32_t)(hash >> 32) & mask;
     while (p->slots[at] &&
            (p->nodes[p->slots[at]].key != key || p->nodes[p->slots[at]].parent != parent))

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "modules/builtin.h"
+#include "sigsafe/hash.h"
 #include "x86/insn.h"
 
 enum kind {
@@ -138,7 +139,7 @@ static const struct x86_insn *decoded_find(const struct penumbra_tuple *t)
         uint8_t code[LONGEST], length;
         struct x86_insn insn;
     } decoded[REMEMBERED];
-    uint32_t at = (uint32_t)(t->pc * UINT64_C(0x9e3779b97f4a7c15) >> 52);
+    uint32_t at = (uint32_t)(hash_word(t->pc) >> 52);
     _Static_assert(REMEMBERED == 1 << (64 - 52), "as many as there are values of the hash");
     if (!t->length || t->length > LONGEST)
         return NULL;

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sigsafe/hash.h"
+
 int frame_compare(const void *a, const void *b)
 {
     const struct frame *x = a, *y = b;
@@ -16,7 +18,7 @@ int frame_compare(const void *a, const void *b)
 /* The slot that holds the frame, or the empty one where it belongs. */
 static uint32_t find_slot(const struct frames *f, const struct frame *frame)
 {
-    uint64_t h = frame->offset * UINT64_C(0x9e3779b97f4a7c15) + frame->image * 2u + frame->guessed;
+    uint64_t h = hash_word(frame->offset) + frame->image * 2u + frame->guessed;
     h ^= h >> 32;
     uint32_t slot = (uint32_t)(h * UINT64_C(0xff51afd7ed558ccd) >> 32) & (f->slot_count - 1);
     while (f->slots[slot] && frame_compare(&f->frames[f->slots[slot] - 1], frame) != 0)

@@ -5,6 +5,7 @@
 #include "base/saturate.h"
 #include "penumbra/inst.h"
 #include "profile/inst_modules.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/key.h"
 #include "sigsafe/tools.h"
 
@@ -179,7 +180,7 @@ static void fields_pair(struct reading *r, uint32_t a, uint32_t b, const struct 
 /* Where the pair is, or belongs: there is room. */
 static struct line_pair *line_find(const struct reading *r, uint64_t both)
 {
-    uint64_t h = both * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    uint64_t h = hash_word(both) >> 32;
     while (r->lines[h % r->line_capacity].same > 0 && r->lines[h % r->line_capacity].both != both)
         h++;
     return &r->lines[h % r->line_capacity];

@@ -5,6 +5,7 @@
 
 #include "base/saturate.h"
 #include "profile/frames.h"
+#include "sigsafe/hash.h"
 
 static bool is_child(const struct profile_node *n, uint32_t parent, const struct frame *frame)
 {
@@ -14,7 +15,7 @@ static bool is_child(const struct profile_node *n, uint32_t parent, const struct
 
 static uint32_t hash_of(uint32_t parent, const struct frame *frame)
 {
-    uint64_t h = (frame->offset ^ (uint64_t)frame->image << 40) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t h = hash_word(frame->offset ^ (uint64_t)frame->image << 40);
     h = (h ^ h >> 32 ^ parent ^ (uint64_t)frame->guessed << 32) * UINT64_C(0xff51afd7ed558ccd);
     return (uint32_t)(h >> 32);
 }

@@ -13,6 +13,7 @@
 #include "report/json.h"
 #include "report/path_ids.h"
 #include "report/text.h"
+#include "sigsafe/hash.h"
 
 /* What an entry is, in numbers that mean the same in both profiles. */
 struct item {
@@ -253,7 +254,7 @@ static void add_edges(struct items *items, const struct identities *ids, const s
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    hash = hash_word(hash ^ value);
     return hash ^ hash >> 32;
 }
 

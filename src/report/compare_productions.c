@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/tools.h"
 
 bool compare_is_production(enum compare_by by)
@@ -32,7 +33,7 @@ bool compare_has_productions(const struct profile *p, enum compare_by by)
 
 static void mix(uint64_t id[2], uint64_t value)
 {
-    id[0] = (id[0] ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    id[0] = hash_word(id[0] ^ value);
     id[0] ^= id[0] >> 32;
     id[1] = (id[1] + value) * UINT64_C(0xd6e8feb86659fd93);
     id[1] ^= id[1] >> 29;

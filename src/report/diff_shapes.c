@@ -6,6 +6,7 @@
  * Callers and callees are those of a good part of its weight, by what they are matched with. Where
  * some are not matched, it waits until they are. */
 #include "report/diff_names.h"
+#include "sigsafe/hash.h"
 
 #include <stdlib.h>
 
@@ -96,7 +97,7 @@ static void weigh(struct weight *weights, const struct view *v, const uint32_t *
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    hash = hash_word(hash ^ value);
     return hash ^ hash >> 32;
 }
 

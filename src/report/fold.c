@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/saturate.h"
+#include "sigsafe/hash.h"
 
 enum { CYCLE_MAX = 8 }; /* functions of a cycle that is recognized */
 
@@ -64,7 +65,7 @@ static uint32_t cycle_end(const struct fold *f, uint32_t at, uint32_t function, 
 
 static uint32_t *slot_of(struct fold *f, uint32_t parent, const struct view_node *n)
 {
-    uint64_t h = ((uint64_t)parent << 32 | n->function) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t h = hash_word((uint64_t)parent << 32 | n->function);
     size_t at = (size_t)(h ^ h >> 32) & (f->size - 1);
     for (; f->slots[at]; at = (at + 1) & (f->size - 1)) {
         const struct view_node *known = &f->out->nodes[f->slots[at] - 1];

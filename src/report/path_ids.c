@@ -2,9 +2,11 @@
 
 #include <stdlib.h>
 
+#include "sigsafe/hash.h"
+
 static size_t slot_of(const struct path_ids *p, uint64_t parent, uint64_t function)
 {
-    uint64_t h = (parent * UINT64_C(0x9e3779b97f4a7c15) ^ function) * UINT64_C(0xff51afd7ed558ccd);
+    uint64_t h = (hash_word(parent) ^ function) * UINT64_C(0xff51afd7ed558ccd);
     size_t at = (size_t)(h ^ h >> 29) & (p->size - 1);
     while (p->keys[2 * at + 1] &&
            (p->keys[2 * at] != parent || p->keys[2 * at + 1] != function + 1))

@@ -11,6 +11,7 @@
 #include "profile/block_tree.h"
 #include "profile/shares.h"
 #include "report/totals.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/tools.h"
 
 /* Open addressing from a key to an index + 1; the keys themselves are where the indexes point. */
@@ -27,7 +28,7 @@ struct builder {
 
 static uint64_t mix(uint64_t h, uint64_t value)
 {
-    h = (h ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    h = hash_word(h ^ value);
     return h ^ h >> 32;
 }
 

@@ -22,6 +22,7 @@
 #include "runtime/thread.h"
 #include "runtime/trigger/sync.h"
 #include "runtime/trigger/trigger.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
@@ -59,7 +60,7 @@ static struct spool_process *record_make(void)
     p->exclude_kernel = rt.config->exclude_kernel;
     p->trampoline = rt_profiled_as() ? guest.process->trampoline : TRAMPOLINE_NOT_ASKED;
     p->cookie = rt.cookie =
-        (uint32_t)(sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) >> 32) ^ (uint32_t)p->pid;
+        (uint32_t)(hash_word(sys_ticks_as()) >> 32) ^ (uint32_t)p->pid;
     return p;
 }
 

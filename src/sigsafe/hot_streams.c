@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "sigsafe/hash.h"
 #include "sigsafe/sequitur.h"
 
 struct finder {
@@ -59,8 +60,7 @@ static void finder_init(struct finder *f, void *memory, const struct hot_item *i
 static uint32_t terminal_of(struct finder *f, uint32_t i)
 {
     const struct hot_item *item = &f->items[i];
-    uint64_t hash = (item->a ^ item->b * UINT64_C(0xd6e8feb86659fd93)) *
-                    UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = hash_word(item->a ^ item->b * UINT64_C(0xd6e8feb86659fd93));
     uint32_t mask = table_size(f->count) - 1, at = (uint32_t)(hash >> 32) & mask;
     for (; f->table[at]; at = (at + 1) & mask) {
         const struct hot_item *other = &f->items[f->first[f->table[at] - 1]];

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "sigsafe/hash.h"
 #include "sigsafe/sys.h"
 
 /* What is beyond that is the program's, as far as locks go. */
@@ -73,7 +74,7 @@ static long map_unlocked_as(uint64_t at, uint64_t size, long protection, long fl
 
 static uint64_t place_of(uint64_t size)
 {
-    uint64_t none = 0, first = PLACE_FIRST + sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) %
+    uint64_t none = 0, first = PLACE_FIRST + hash_word(sys_ticks_as()) %
                                                  PLACE_SPREAD / PAGE * PAGE;
     if (!__atomic_load_n(&next_place, __ATOMIC_RELAXED))
         __atomic_compare_exchange_n(&next_place, &none, first, false, __ATOMIC_RELAXED,

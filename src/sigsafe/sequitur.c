@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "sigsafe/hash.h"
+
 /* A sequence of n symbols takes n symbols in the right-hand sides at most, because a new rule
  * replaces two pairs by two symbols and has a pair itself; a guard for each of n / 2 rules; and
  * what is there twice while a rule is made. */
@@ -97,7 +99,7 @@ void sequitur_init(struct sequitur *s, void *memory, uint32_t capacity)
 static uint32_t *bucket_of(const struct sequitur *s, uint32_t i)
 {
     uint64_t a = s->symbols[i].value, b = s->symbols[s->symbols[i].next].value;
-    uint64_t hash = (a << 32 | b) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = hash_word(a << 32 | b);
     return &s->buckets[(hash ^ hash >> 29) >> 32 & s->mask];
 }
 

@@ -14,6 +14,7 @@
 #ifndef PENUMBRA_SIGSAFE_SETTINGS_H
 #define PENUMBRA_SIGSAFE_SETTINGS_H
 
+#include "sigsafe/hash.h"
 #include "sigsafe/spool.h"
 
 enum { SPOOL_DEPTH_LEAST = 4 }; /* of max_depth */
@@ -134,7 +135,7 @@ static inline uint64_t sample_length(const struct sample_settings *s, uint32_t w
  * somewhere in its period, by a mixer of 64 bits (Steele et al., SplitMix, 2014). */
 static inline uint64_t sample_place(const struct sample_settings *s, uint32_t window)
 {
-    uint64_t x = s->seed + window * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t x = s->seed + hash_word(window);
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
     return (window - UINT64_C(1)) * s->period + (x ^ x >> 31) % s->period;

@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "sigsafe/hash.h"
+
 bool production_store_begin_as(struct production_store *p, const struct spool *s, uint32_t *list,
                                int32_t tid)
 {
@@ -20,7 +22,7 @@ bool production_store_begin_as(struct production_store *p, const struct spool *s
 
 static uint64_t mix(uint64_t a, uint64_t b, uint64_t c)
 {
-    uint64_t hash = (a ^ (b + c) * UINT64_C(0xd6e8feb86659fd93)) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = hash_word(a ^ (b + c) * UINT64_C(0xd6e8feb86659fd93));
     return hash ^ hash >> 32;
 }
 

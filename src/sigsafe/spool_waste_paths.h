@@ -12,6 +12,7 @@
 #ifndef PENUMBRA_SIGSAFE_SPOOL_WASTE_PATHS_H
 #define PENUMBRA_SIGSAFE_SPOOL_WASTE_PATHS_H
 
+#include "sigsafe/hash.h"
 #include "sigsafe/spool_waste.h"
 #include "sigsafe/tools.h"
 
@@ -60,8 +61,8 @@ static inline struct waste_path_set *waste_path_set_as(const struct spool *s,
 
 static inline uint32_t waste_path_number(const struct waste_path *p)
 {
-    uint64_t hash = ((uint64_t)p->access << 32 | p->with) * UINT64_C(0x9e3779b97f4a7c15);
-    hash = (hash ^ hash >> 32 ^ ((uint64_t)p->from << 32 | p->to)) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = hash_word((uint64_t)p->access << 32 | p->with);
+    hash = hash_word(hash ^ hash >> 32 ^ ((uint64_t)p->from << 32 | p->to));
     return (uint32_t)(hash >> (64 - WASTE_PATH_BITS));
 }
 

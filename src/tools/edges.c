@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "tools/inline/target.h"
+#include "sigsafe/hash.h"
 #include "tools/memory.h"
 #include "tools/tools.h"
 #include "x86/insn.h"
@@ -45,7 +46,7 @@ static struct targets *targets_make_as(uint32_t slots)
 
 static struct target *slot_find(struct targets *table, uint64_t from, uint64_t to)
 {
-    uint64_t at = (from * 31 + to) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    uint64_t at = hash_word(from * 31 + to) >> 32;
     for (;; at++) {
         struct target *slot = &table->slots[at & table->mask];
         if (!slot->taken || (slot->from == from && slot->to == to))

@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sigsafe/hash.h"
 #include "sigsafe/spool_paths.h"
 
 #define PATH_JUMPS (UINT32_C(1) << 31)
@@ -90,7 +91,7 @@ static inline void path_walk_end_one(struct path_walk *w, const struct path_user
 /* Not 0 for the id 0, or a path that begins with that block would be the one without it. */
 static inline uint64_t path_mixed(uint32_t id)
 {
-    uint64_t mixed = (id + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t mixed = hash_word(id + UINT64_C(1));
     return (mixed ^ mixed >> 32) * UINT64_C(0xd6e8feb86659fd93);
 }
 

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "sigsafe/hash.h"
 #include "sigsafe/key.h"
 #include "sigsafe/spool_productions.h"
 #include "tools/inline/watch.h"
@@ -121,7 +122,7 @@ static uint32_t site_number_as(struct hooks *h, const struct production_site *si
     struct production_site *to = NULL;
     if (!c)
         return PRODUCTION_SITES;
-    uint64_t hash = site->key * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    uint64_t hash = hash_word(site->key) >> 32;
     uint32_t *known = &c->known[hash % PRODUCTION_KNOWN];
     if (*known && same_site(&c->sites[*known - 1], site))
         return *known - 1;

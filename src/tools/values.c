@@ -22,6 +22,7 @@
 #include "engine/hook_line.h"
 #include "engine/hook_run.h"
 #include "engine/probe.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/key.h"
 #include "sigsafe/own_memory.h"
 #include "sigsafe/settings.h"
@@ -209,7 +210,7 @@ static struct tuple_insn *record_of_as(struct engine_thread *t, uint64_t pc, uns
                                        uint32_t *id)
 {
     enum { CODE = 64, TAG_SHIFT = 26, HASH_SHIFT = 22, HASH = 15 };
-    uint64_t hash = pc / CODE * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = hash_word(pc / CODE);
     uint32_t tag = (uint32_t)(pc % CODE) << TAG_SHIFT | (uint32_t)(hash >> 28 & HASH) << HASH_SHIFT,
              *slot;
     struct tuple_insn *r = line_look_as(t, values.slots->front[hash >> 32 & (LINES_FRONT - 1)], tag,

@@ -1,6 +1,7 @@
 #include "tools/values_warm.h"
 
 #include "engine/hook_run.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/settings.h"
 #include "sigsafe/warm.h"
 #include "x86/insn.h"
@@ -49,7 +50,7 @@ static bool same_sites(const struct warm_block *b, const uint32_t *sites, uint32
 /* 0: there is no room. */
 static uint32_t block_make(const uint32_t *sites, uint32_t count)
 {
-    uint32_t at = (uint32_t)(sites[0] * UINT64_C(0x9e3779b97f4a7c15) >> 32) % BLOCKS_INDEX;
+    uint32_t at = (uint32_t)(hash_word(sites[0]) >> 32) % BLOCKS_INDEX;
     for (; warm.index[at]; at = (at + 1) % BLOCKS_INDEX)
         if (same_sites(&warm.blocks[warm.index[at]], sites, count))
             return warm.index[at];

@@ -27,6 +27,7 @@
 
 #include "engine/hook_line.h"
 #include "engine/hook_run.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/settings.h"
 #include "tools/values_flush.h"
 #include "tools/values_plan.h"
@@ -86,7 +87,7 @@ struct values_site *values_site(uint32_t number)
 uint32_t values_site_make_as(const struct hooks *h, uint64_t pc, const uint8_t *code,
                           const struct x86_insn *insn)
 {
-    uint32_t at = (uint32_t)(pc * UINT64_C(0x9e3779b97f4a7c15) >> 32) % INDEX;
+    uint32_t at = (uint32_t)(hash_word(pc) >> 32) % INDEX;
     for (; whole.index[at]; at = (at + 1) % INDEX)
         if (same_code(&whole.sites[whole.index[at]].plan, pc, code, insn->length))
             return whole.index[at];

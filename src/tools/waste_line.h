@@ -19,6 +19,7 @@
 #ifndef PENUMBRA_TOOLS_WASTE_LINE_H
 #define PENUMBRA_TOOLS_WASTE_LINE_H
 
+#include "sigsafe/hash.h"
 #include "sigsafe/spool.h"
 #include "tools/waste_bits.h"
 
@@ -53,7 +54,7 @@ struct line_contexts {
 
 static inline uint32_t line_place(uint64_t address)
 {
-    uint64_t number = address / LINE, hash = number / NEAR * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t number = address / LINE, hash = hash_word(number / NEAR);
     return (uint32_t)((hash >> (64 - GROUP_BITS)) * NEAR + (number ^ hash >> 40) % NEAR);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "collector/measure.h"
+#include "sigsafe/hash.h"
 
 #define FRESH_NS UINT64_C(1000000000)
 
@@ -20,7 +21,7 @@ void machine_text_begin(struct machine_text *t, const struct machine_process *pr
 static bool kernel_byte(struct machine_text *t, uint64_t address, uint8_t *to)
 {
     uint64_t first = address & ~(uint64_t)(CAPTURE_TEXT - 1);
-    unsigned i = (unsigned)(first / CAPTURE_TEXT * UINT64_C(0x9e3779b97f4a7c15) >> 54);
+    unsigned i = (unsigned)(hash_word(first / CAPTURE_TEXT) >> 54);
     _Static_assert(MACHINE_TEXT_LINES == 1 << (64 - 54), "as many as there are values of the hash");
     if (t->line[i].address != first || t->now_ns - t->line[i].ns > FRESH_NS) {
         t->line[i].address = first;

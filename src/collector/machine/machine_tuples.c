@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sigsafe/hash.h"
 #include "sigsafe/spool_counts.h"
 #include "sigsafe/sys.h"
 #include "tools/values_plan.h"
@@ -20,7 +21,7 @@ void machine_tuples_free(struct machine_tuples *t)
 
 static uint32_t slot_of(const struct machine_tuples *t, uint64_t address)
 {
-    return (uint32_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (t->slots - 1);
+    return (uint32_t)(hash_word(address) >> 32) & (t->slots - 1);
 }
 
 /* The first free slot from an address's on. */

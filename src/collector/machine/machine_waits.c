@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "collector/measure.h"
+#include "sigsafe/hash.h"
 
 /* So long, and a look has come upon it, and it stands for itself. */
 #define LASTING_NS UINT64_C(1000000000)
@@ -13,7 +14,7 @@
  * always meet the same end. */
 static uint64_t rest_draw(uint64_t seed, uint64_t period_ns)
 {
-    uint64_t bits = seed * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t bits = hash_word(seed);
     return (bits ^ bits >> 32) % period_ns;
 }
 

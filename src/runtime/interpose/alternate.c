@@ -14,6 +14,7 @@
 #include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/sync.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/signal_frame.h"
 #include "sigsafe/sys.h"
 
@@ -41,7 +42,7 @@ void alternate_call(void (*run)(void *argument), void *argument, uint64_t top);
 
 static uint64_t check_of(const struct own *own)
 {
-    return (uint64_t)own * UINT64_C(0x9e3779b97f4a7c15) ^ UINT64_C(0x70656e756d627261);
+    return hash_word((uint64_t)own) ^ UINT64_C(0x70656e756d627261);
 }
 
 static struct own *own_of(const struct rt_thread *t)

@@ -12,6 +12,7 @@
 #include "runtime/interpose/real.h"
 #include "runtime/process.h"
 #include "runtime/runtime.h"
+#include "sigsafe/hash.h"
 
 /* ---- the functions ---- */
 
@@ -230,7 +231,7 @@ static uint64_t adds, subs; /* as dl_iterate_phdr counts: images ever loaded, an
 /* True the first time. */
 static bool seen_add(const struct link_map *map)
 {
-    uint64_t at = ((uint64_t)map >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 52;
+    uint64_t at = hash_word((uint64_t)map >> 4) >> 52;
     for (unsigned i = 0; i < 16; i++, at = (at + 1) % SEEN) {
         if (seen[at] == map)
             return false;

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "sigsafe/cct.h"
+#include "sigsafe/hash.h"
 
 /* Maps the table. Until then, and if there is no memory, nothing is remembered. */
 void heap_table_begin(void);
@@ -41,7 +42,7 @@ enum { HEAP_FILTER_BITS = 18 };
 
 static inline uint64_t heap_hash(const void *address)
 {
-    return ((uint64_t)address >> 4) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash_word((uint64_t)address >> 4);
 }
 
 /* False: certainly not sampled. */

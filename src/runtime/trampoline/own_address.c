@@ -2,6 +2,7 @@
 
 #include "guest/guest.h"
 #include "runtime/trampoline/forbidden.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/sample_path.h"
 #include "unwind/cfi.h"
 #include "unwind/table.h"
@@ -31,7 +32,7 @@ void own_address_init(void)
 
 static uint64_t *verdict_of(uint64_t key)
 {
-    return &verdicts[key * UINT64_C(0x9e3779b97f4a7c15) >> 52];
+    return &verdicts[hash_word(key) >> 52];
 }
 
 _Static_assert(VERDICTS == 1 << 12, "indexed by the upper 12 bits of a hash");

@@ -6,6 +6,7 @@
 #include "runtime/carrier/shadow/shadow_huge.h"
 #include "runtime/carrier/shadow/shadow_monitor.h"
 #include "runtime/trigger/trigger.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/sys.h"
 
 static struct shadow_account account = SHADOW_ACCOUNT_BEGIN; /* of this process */
@@ -80,7 +81,7 @@ static uint64_t program_as(void)
     struct stat status;
     if (sys_call6_as(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/exe", (long)&status, 0, 0, 0) != 0)
         return 0;
-    return (status.st_dev * UINT64_C(0x9e3779b97f4a7c15) ^ status.st_ino) | UINT64_C(1) << 63;
+    return (hash_word(status.st_dev) ^ status.st_ino) | UINT64_C(1) << 63;
 }
 
 /* With the other processes of the program. */

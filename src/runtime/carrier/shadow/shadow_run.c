@@ -13,6 +13,7 @@
 #include "runtime/carrier/burst/burst_code.h"
 #include "runtime/carrier/burst/burst_native.h"
 #include "sigsafe/bytes.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/memory_used.h"
 #include "runtime/carrier/native_frame.h"
 #include "runtime/carrier/shadow/pages_there.h"
@@ -446,7 +447,7 @@ static void self_describe_as(const struct shadow_start *start)
     self->counts = start->counts;
     self->engine = start->engine;
     self->passing = start->passing;
-    self->random = (start->number + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    self->random = hash_word(start->number + 1);
     self->watched = start->watched;
     self->cold = !start->engine;
     self->input_at = start->input_at;

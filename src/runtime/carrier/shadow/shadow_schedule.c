@@ -10,6 +10,7 @@
 #include "runtime/carrier/shadow/shadow_barrier.h"
 #include "runtime/carrier/shadow/shadow_vectors.h"
 #include "runtime/thread.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/sys.h"
 
 /* The mean of a turn: long enough that what a switch costs does not count, short enough that
@@ -121,7 +122,7 @@ bool shadow_threads_begin_as(const struct shadow_start *start)
     threads.count = 0;
     threads.tickets = threads.switches = 0;
     threads.room = count + 1 + ADDED_MOST;
-    threads.random = (shadow_settings->seed + start->number) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    threads.random = hash_word(shadow_settings->seed + start->number) | 1;
     interrupted_describe(start);
     for (uint32_t i = 0; i < count; i++) {
         struct shadow_thread *to = &threads.at[threads.count];
