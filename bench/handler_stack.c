@@ -15,7 +15,8 @@ __attribute__((noinline)) static void measure(const struct stack_work *w)
     }
 }
 
-int stack_descend(const struct stack_work *w, unsigned depth)
+/* noinline: or several levels become one frame. */
+__attribute__((noinline)) int stack_descend(const struct stack_work *w, unsigned depth)
 {
     if (depth == 0) {
         measure(w);

@@ -80,6 +80,15 @@ struct unwind_ahead {
     uint32_t popped; /* bytes above the return address that the return takes off the stack */
 };
 
+/* What is known of a return address that a walk has met. */
+struct unwind_cached {
+    uint64_t pc; /* 0: none */
+    uint64_t key;
+    uint32_t cfa_above; /* bytes above rsp, or rbp */
+    uint16_t rbp_below; /* bytes below the CFA where the caller's rbp is; 0: it is unchanged */
+    uint16_t flags;     /* walk.c */
+};
+
 /* Per-thread memory of the unwinder. Zero-initialized, then stack_lo/stack_hi set. About 47 kB. */
 struct unwind_thread {
     /* Known readable stack: anything in [stack pointer at the sample, stack_hi) may be read if the
@@ -94,12 +103,7 @@ struct unwind_thread {
     void *fetch_context;
     bool fetch_registers; /* all registers of such a thread are known; else only rsp and rip */
     struct unwind_marks marks; /* all 0: none */
-    struct {
-        uint64_t pc;    /* return address */
-        uint64_t key;
-        uint32_t rule;  /* packed rule, table.h */
-        uint32_t flags;
-    } cache[UNWIND_CACHE_SLOTS];
+    struct unwind_cached cache[UNWIND_CACHE_SLOTS];
     struct unwind_ahead ahead[UNWIND_AHEAD_SLOTS];
     uint64_t scratch[UNWIND_SCRATCH]; /* ahead.c's, which would be too much for a handler's stack */
     uint64_t page[UNWIND_PAGE_SLOTS]; /* pages found readable during the current walk */

@@ -7,11 +7,18 @@
  * where it is not, the walk begins again with the interpreter and all registers. */
 #include "unwind/unwind.h"
 
+#include "sigsafe/hash.h"
 #include "sigsafe/sample_path.h"
 #include "unwind/step.h"
 #include "unwind/table.h"
 
-enum { ENTRY_HIDDEN = 1, ENTRY_LEAVING = 2 };
+enum {
+    ENTRY_HIDDEN = 1,
+    ENTRY_LEAVING = 2,
+    ENTRY_ROOT = 4,
+    ENTRY_SPECIAL = ENTRY_HIDDEN | ENTRY_LEAVING | ENTRY_ROOT,
+    ENTRY_RBP = 8, /* the CFA is above rbp, not rsp */
+};
 
 /* Frames of hidden images are not written, so they are not bounded by the caller's array. */
 enum { HIDDEN_MAX = 64 };
@@ -28,11 +35,11 @@ struct walk {
 
 _Static_assert((UNWIND_CACHE_SLOTS & (UNWIND_CACHE_SLOTS - 1)) == 0, "indexed by bits of a hash");
 
-static inline uint64_t cache_slot(uint64_t pc)
+static inline struct unwind_cached *cached_at(struct unwind_thread *thread, uint64_t pc)
 {
     enum { SLOT_BITS = 10 };
     _Static_assert(1 << SLOT_BITS == UNWIND_CACHE_SLOTS, "bits and slots agree");
-    return pc * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SLOT_BITS);
+    return &thread->cache[hash_word(pc) >> (64 - SLOT_BITS)];
 }
 
 static inline bool readable(struct unwind_memory *m, uint64_t address)
@@ -40,55 +47,82 @@ static inline bool readable(struct unwind_memory *m, uint64_t address)
     return __builtin_expect(address - m->low < m->span, 1) || unwind_memory_probe_as(m, address);
 }
 
+/* Takes frames that are in the cache, are written and have all on the known stack. Few variables:
+ * they stay in registers. False: the next frame is not in the cache. */
+static bool walk_plain(struct walk *w)
+{
+    struct unwind_thread *const thread = w->thread;
+    const uint64_t low = w->state.memory.low, span = w->state.memory.span;
+    struct unwind_frame *out = w->frames + w->written, *const end = w->frames + w->max;
+    uint64_t *r = w->state.frame.regs.r;
+    uint64_t rip = r[UNWIND_RIP], rsp = r[UNWIND_RSP], rbp = r[UNWIND_RBP];
+    bool hit = true;
+    while (out != end && rip != 0) {
+        const struct unwind_cached *known = cached_at(thread, rip);
+        uint32_t flags = known->flags, below = known->rbp_below;
+        if (known->pc != rip) {
+            hit = false;
+            break;
+        }
+        if (flags & ENTRY_SPECIAL)
+            break;
+        uint64_t cfa = (flags & ENTRY_RBP ? rbp : rsp) + known->cfa_above;
+        if (cfa <= rsp || cfa - 8 - low >= span || (below && cfa - below - low >= span))
+            break;
+        rip = unwind_memory_load_as(cfa - 8);
+        if (below)
+            rbp = unwind_memory_load_as(cfa - below);
+        *out++ = (struct unwind_frame){known->key, cfa, rip};
+        rsp = cfa;
+    }
+    if (rsp == r[UNWIND_RSP])
+        return hit;
+    w->state.frame.known = UNWIND_KNOWN_FAST;
+    w->written = (uint32_t)(out - w->frames);
+    r[UNWIND_RIP] = rip;
+    r[UNWIND_RSP] = rsp;
+    r[UNWIND_RBP] = rbp;
+    return hit;
+}
+
+enum cached_outcome { CACHED_NONE, CACHED_NEXT, CACHED_ROOT };
+
+/* Takes one frame that is in the cache. What cannot be read is left to the careful step, which says
+ * why. */
+static enum cached_outcome walk_cached_one(struct walk *w)
+{
+    uint64_t *r = w->state.frame.regs.r, rip = r[UNWIND_RIP], rsp = r[UNWIND_RSP];
+    const struct unwind_cached *known = cached_at(w->thread, rip);
+    if (w->written == w->max || rip == 0 || known->pc != rip)
+        return CACHED_NONE;
+    uint64_t cfa = r[known->flags & ENTRY_RBP ? UNWIND_RBP : UNWIND_RSP] + known->cfa_above;
+    bool root = known->flags & ENTRY_ROOT;
+    if (!root && (cfa <= rsp || !readable(&w->state.memory, cfa - 8) ||
+                  (known->rbp_below && !readable(&w->state.memory, cfa - known->rbp_below))))
+        return CACHED_NONE;
+    uint64_t ra = root ? 0 : unwind_memory_load_as(cfa - 8);
+    if (!(known->flags & ENTRY_HIDDEN))
+        w->frames[w->written++] = (struct unwind_frame){known->key, cfa, ra};
+    else if (++w->hidden > HIDDEN_MAX)
+        return CACHED_NONE;
+    w->result.leaving |= (known->flags & ENTRY_LEAVING) != 0;
+    w->state.frame.known = UNWIND_KNOWN_FAST;
+    if (root)
+        return CACHED_ROOT;
+    r[UNWIND_RIP] = ra;
+    r[UNWIND_RSP] = cfa;
+    if (known->rbp_below)
+        r[UNWIND_RBP] = unwind_memory_load_as(cfa - known->rbp_below);
+    return CACHED_NEXT;
+}
+
 /* Takes frames as long as they are in the cache. True: the last one was the root. */
 static bool walk_cached(struct walk *w)
 {
-    struct unwind_thread *thread = w->thread;
-    struct cfi_frame *f = &w->state.frame;
-    uint64_t rip = f->regs.r[UNWIND_RIP], rsp = f->regs.r[UNWIND_RSP], rbp = f->regs.r[UNWIND_RBP];
-    uint32_t n = w->written;
-    uint32_t seen = 0;
-    bool moved = false, root = false;
-    while (n < w->max && rip != 0) {
-        uint64_t slot = cache_slot(rip);
-        if (thread->cache[slot].pc != rip)
-            break;
-        uint32_t rule = thread->cache[slot].rule;
-        uint64_t cfa = (rule_kind(rule) == RULE_RBP ? rbp : rsp) + 8 * (uint64_t)rule_offset(rule);
-        uint64_t rbp_at = cfa - 8 * (uint64_t)rule_slot(rule);
-        root = rule_kind(rule) == RULE_ROOT;
-        /* What cannot be read is left to the careful step, which says why. */
-        if (!root && (cfa <= rsp || !readable(&w->state.memory, cfa - 8) ||
-                      (rule_slot(rule) != 0 && !readable(&w->state.memory, rbp_at))))
-            break;
-        uint32_t flags = thread->cache[slot].flags;
-        if (!(flags & ENTRY_HIDDEN)) {
-            w->frames[n].key = thread->cache[slot].key;
-            w->frames[n].cfa = cfa;
-            w->frames[n].ra = root ? 0 : unwind_memory_load_as(cfa - 8);
-            n++;
-        } else if (++w->hidden > HIDDEN_MAX) {
-            root = false;
-            break;
-        }
-        seen |= flags;
-        moved = true;
-        if (root)
-            break;
-        rip = unwind_memory_load_as(cfa - 8);
-        if (rule_slot(rule))
-            rbp = unwind_memory_load_as(rbp_at);
-        rsp = cfa;
-    }
-    if (!moved)
-        return false;
-    w->written = n;
-    w->result.leaving |= (seen & ENTRY_LEAVING) != 0;
-    f->regs.r[UNWIND_RIP] = rip;
-    f->regs.r[UNWIND_RSP] = rsp;
-    f->regs.r[UNWIND_RBP] = rbp;
-    f->known = UNWIND_KNOWN_FAST;
-    return root;
+    enum cached_outcome outcome = CACHED_NEXT;
+    while (outcome == CACHED_NEXT && walk_plain(w))
+        outcome = walk_cached_one(w);
+    return outcome == CACHED_ROOT;
 }
 
 static void cache_fill(struct walk *w, const struct step_place *place, uint64_t key, uint32_t flags)
@@ -99,11 +133,14 @@ static void cache_fill(struct walk *w, const struct step_place *place, uint64_t 
     if (w->state.exact || leaving < w->thread->marks.leaving_hi - w->thread->marks.leaving_lo ||
         (kind != RULE_RSP && kind != RULE_RBP && kind != RULE_ROOT))
         return;
-    uint64_t slot = cache_slot(rip);
-    w->thread->cache[slot].pc = rip;
-    w->thread->cache[slot].key = key;
-    w->thread->cache[slot].rule = place->rule;
-    w->thread->cache[slot].flags = flags;
+    flags |= kind == RULE_ROOT ? ENTRY_ROOT : kind == RULE_RBP ? ENTRY_RBP : 0;
+    *cached_at(w->thread, rip) = (struct unwind_cached){
+        .pc = rip,
+        .key = key,
+        .cfa_above = 8 * rule_offset(place->rule),
+        .rbp_below = (uint16_t)(8 * rule_slot(place->rule)),
+        .flags = (uint16_t)flags,
+    };
 }
 
 static void note_missing(struct walk *w, uint64_t pc)
@@ -203,6 +240,7 @@ static enum walk_next walk_careful(struct walk *w)
 static void walk_begin(struct walk *w, const struct unwind_regs *start, bool full)
 {
     struct cfi_frame *f = &w->state.frame;
+#pragma GCC unroll 17
     for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
         f->regs.r[i] = start->r[i];
     f->known = w->thread->fetch && !w->thread->fetch_registers

@@ -36,7 +36,7 @@ static uint64_t process_latency_ns;
 
 static uint64_t ns_to_ticks(uint64_t ns)
 {
-    return ns * (spool_header(&guest.spool)->tsc_hz / 1000000u) / 1000u;
+    return ns * ticks_per_us() / 1000u;
 }
 
 void account_begin_as(struct rt_thread *t)
@@ -159,7 +159,7 @@ void account_enter_as(struct rt_thread *t)
 static uint64_t cost_bound(struct rt_thread *t, uint64_t cost, uint64_t before)
 {
     struct rt_account *a = &t->account;
-    uint64_t credible = ns_to_ticks(1000 * SHORT_US);
+    uint64_t credible = SHORT_US * ticks_per_us();
     if (a->entry_cpu_ns && !rt_quiet_as()) {
         uint64_t now = cpu_clock_as(t);
         a->typical = now > a->entry_cpu_ns ? ns_to_ticks(now - a->entry_cpu_ns) : 0;
@@ -175,7 +175,7 @@ static uint64_t cost_bound(struct rt_thread *t, uint64_t cost, uint64_t before)
 SAMPLE_PATH
 static uint64_t cost_credible(struct rt_thread *t, uint64_t cost, uint64_t before)
 {
-    return cost <= ns_to_ticks(1000 * SHORT_US) ? cost : cost_bound(t, cost, before);
+    return cost <= SHORT_US * ticks_per_us() ? cost : cost_bound(t, cost, before);
 }
 
 uint64_t account_so_far_as(struct rt_thread *t, uint64_t ticks_at_entry)

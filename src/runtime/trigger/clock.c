@@ -5,6 +5,7 @@
 #include "runtime/trigger/sync.h"
 #include "runtime/trigger/trigger.h"
 #include "runtime/trigger/turn.h"
+#include "sigsafe/hash.h"
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
@@ -239,7 +240,7 @@ static void others_arm(struct rt_thread *t)
 
 static void draws_begin(struct rt_thread *t)
 {
-    t->random = sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)t->tid << 32;
+    t->random = hash_word(sys_ticks_as()) ^ (uint64_t)t->tid << 32;
     if (!t->random)
         t->random = 1;
 }
@@ -557,7 +558,7 @@ SAMPLE_PATH
 struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun)
 {
     uint64_t passed = ticks - t->clock.last_ticks;
-    t->clock.passed_ns = ticks_to_ns(passed);
+    t->clock.passed_ticks = passed;
     struct trigger_charge charge = {t->clock.multiple, 0};
     t->clock.last_ticks = ticks;
     if (t->clock.age == RT_SAMPLED)
@@ -662,7 +663,7 @@ void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
 {
     bool quiet = rt_quiet_as();
     if (!quiet && !t->clock.premature && !t->clock.weightless) {
-        ticks_look_as(t, t->clock.passed_ns);
+        ticks_look_as(t, t->clock.passed_ticks);
         if (--t->clock.group_left == 0)
             period_renew(t);
         scan_look_as(ticks_at_entry);
@@ -673,7 +674,8 @@ void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
     if (t->clock.weightless && !quiet)
         watch_look_as(t, ticks_to_ns(cost) + account_price_as(t));
     t->clock.premature = t->clock.weightless = false;
-    if (quiet || !counts_time(t) || ticks_to_ns(cost) <= t->clock.mean * t->clock.multiple / 2) {
+    if (quiet || !counts_time(t) ||
+        !ticks_exceed(cost, t->clock.mean * t->clock.multiple / 2)) {
         t->clock.slow = 0;
         return;
     }

@@ -36,6 +36,7 @@ static void registers_read(struct unwind_regs *regs, const ucontext_t *u)
     static const uint8_t from[UNWIND_REGISTERS] = {
         REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
         REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+#pragma GCC unroll 17
     for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
         regs->r[i] = (uint64_t)u->uc_mcontext.gregs[from[i]];
 }
@@ -189,10 +190,23 @@ static void samples_end(struct rt_thread *t)
         guest.process->arm_error = ARM_ERROR_STOPS;
 }
 
-/* The thread is busy meanwhile. True if the carrier is to take it. */
+/* One signal of ours. */
+struct delivery {
+    struct rt_thread *t; /* NULL: none is known */
+    const siginfo_t *info;
+    ucontext_t *context;
+    uint64_t ticks, overrun;
+    uint32_t slot;
+    bool late;
+};
+
+/* The thread is busy meanwhile. True if the carrier is to take it. `left`: bytes of stack. */
 static inline __attribute__((always_inline)) bool
-sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, bool late, uint64_t overrun)
+sample(struct rt_thread *t, const struct delivery *d, uint64_t left)
 {
+    const ucontext_t *u = d->context;
+    uint64_t ticks = d->ticks;
+    bool late = d->late;
     struct unwind_regs regs;
     t->record->deliveries++;
     registers_read(&regs, u);
@@ -204,11 +218,11 @@ sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, bool late, uint
     if (regs.r[UNWIND_RCX] == regs.r[UNWIND_RIP])
         t->account.set = false;
     enum drop_reason drop = late ? late_reason(t, &regs, ticks) : DROP_COUNT;
-    struct trigger_charge charge = trigger_charge_as(t, ticks, overrun);
-    bool taken = false, stopping = stack_left(t, u) >= STACK_WALK && is_stopping(t, &regs, late);
+    struct trigger_charge charge = trigger_charge_as(t, ticks, d->overrun);
+    bool taken = false, stopping = left >= STACK_WALK && is_stopping(t, &regs, late);
     if (drop != DROP_COUNT) {
         t->record->drops[drop] += charge.weight;
-    } else if (stack_left(t, u) < STACK_WALK) {
+    } else if (left < STACK_WALK) {
         t->record->drops[DROP_NO_STACK] += charge.weight;
     } else {
         taken = rt.carrier->sample_as(t, &regs, charge);
@@ -235,10 +249,10 @@ static inline __attribute__((always_inline)) void busy_end(struct rt_thread *t)
 
 /* True if the carrier is to take the interrupted context. `held`: the caller has made the thread
  * busy. Part of delivery_take: with one trigger there is no further call. */
-static inline __attribute__((always_inline)) bool signal_take(struct rt_thread *t, uint32_t slot,
-                                                              ucontext_t *u, uint64_t ticks,
-                        bool late, uint64_t overrun, bool held)
+static inline __attribute__((always_inline)) bool signal_take(const struct delivery *d, bool held)
 {
+    struct rt_thread *t = d->t;
+    uint64_t left = 0;
     bool taken = false;
     if (!rt_running_as()) {
         if (t) {
@@ -248,21 +262,21 @@ static inline __attribute__((always_inline)) bool signal_take(struct rt_thread *
         } else if (!rt_quiet_as()) {
             trigger_pause_discovery_as();
         }
-    } else if (stack_left(t, u) < STACK_LEAST) {
+    } else if ((left = stack_left(t, d->context)) < STACK_LEAST) {
         if (t)
             trigger_again_as(t);
         __atomic_fetch_add(t ? &t->record->drops[DROP_NO_STACK]
                              : &guest.process->drops[DROP_NO_STACK],
                            1, __ATOMIC_RELAXED);
-    } else if (slot == RT_SLOT_DISCOVERY) {
-        tick_take(u, ticks);
+    } else if (d->slot == RT_SLOT_DISCOVERY) {
+        tick_take(d->context, d->ticks);
     } else if (!t) {
         __atomic_fetch_add(&guest.process->drops[DROP_FOREIGN], 1, __ATOMIC_RELAXED);
     } else if (!held && !busy_begin(t)) {
         if (!trigger_again_as(t))
             turn_record_as(t, 0)->drops[DROP_NESTED]++;
     } else {
-        taken = sample(t, u, ticks, late, overrun);
+        taken = sample(t, d, left);
         if (!held)
             busy_end(t);
     }
@@ -281,16 +295,6 @@ static void stop_signal(struct rt_thread *t, const siginfo_t *info, ucontext_t *
         CARRIER_TELL(stop_as, (t, u));
 }
 
-/* One signal of ours. */
-struct delivery {
-    struct rt_thread *t; /* NULL: none is known */
-    const siginfo_t *info;
-    ucontext_t *context;
-    uint64_t ticks, overrun;
-    uint32_t slot;
-    bool late;
-};
-
 /* The signal of a trigger after the first, which counts until its sample is over: the thread is
  * busy all that time, or another thread that notes what this one has used would find the wrong
  * clock and record. */
@@ -306,7 +310,7 @@ static __attribute__((noinline)) void other_signal(struct rt_thread *t, const st
     }
     if (t)
         turn_to_as(t, which); /* there is a record */
-    signal_take(t, d->slot, d->context, d->ticks, d->late, d->overrun, true);
+    signal_take(d, true);
     if (t) {
         turn_to_as(t, 0);
         busy_end(t);
@@ -329,7 +333,7 @@ static void delivery_take(void *argument)
         sandbox_out_as(t, inside);
         return;
     }
-    bool due = signal_take(t, d->slot, d->context, d->ticks, d->late, d->overrun, false);
+    bool due = signal_take(d, false);
     if (!rt_quiet_as())
         interrupted_repair_as(d->context);
     if (due)

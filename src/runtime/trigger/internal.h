@@ -85,7 +85,7 @@ void account_unseen_as(struct rt_thread *t, uint64_t expirations);
 uint64_t account_price_as(const struct rt_thread *t);
 /* Threads that switch often (ticks.c): at arming; at each sample, so long after the one before. */
 void ticks_arm_as(struct rt_thread *t);
-void ticks_look_as(struct rt_thread *t, uint64_t passed_ns);
+void ticks_look_as(struct rt_thread *t, uint64_t passed_ticks);
 /* ... and at a tick of discovery, for threads whose samples are rare. */
 void ticks_discovered_as(struct rt_thread *t);
 /* Threads that end soon (ticks.c): a thread whose first period is drawn begins with a timer, and
@@ -122,10 +122,22 @@ static inline int32_t directory_number_as(const char *name)
 }
 
 /* Of the time stamp counter. */
+static inline uint64_t ticks_per_us(void)
+{
+    return spool_header(&guest.spool)->tsc_hz / 1000000u;
+}
+
 static inline uint64_t ticks_to_ns(uint64_t ticks)
 {
-    uint64_t per_us = spool_header(&guest.spool)->tsc_hz / 1000000u;
+    uint64_t per_us = ticks_per_us();
     return per_us ? ticks * 1000u / per_us : 0;
+}
+
+/* Whether they are more than ns, without a division. */
+static inline bool ticks_exceed(uint64_t ticks, uint64_t ns)
+{
+    uint64_t per_us = ticks_per_us();
+    return (unsigned __int128)ticks * 1000u > (unsigned __int128)ns * per_us && per_us;
 }
 
 /* What the signals of a trigger in the thread carry, besides the cookie. */

@@ -238,17 +238,16 @@ void interrupted_end_as(ucontext_t *u)
     r[REG_RIP] += SYSCALL_BYTES;
 }
 
-SAMPLE_PATH
-void interrupted_repair_as(ucontext_t *u)
+static __attribute__((noinline)) void restarting_end(ucontext_t *u)
+{
+    if (may_restart(u->uc_mcontext.gregs[REG_RAX]) &&
+        first_handler(pending_now() & ~mask_of(u)) == HANDLER_ENDS)
+        interrupted_end_as(u);
+}
+
+static __attribute__((noinline)) void waiting_again(ucontext_t *u)
 {
     greg_t *r = u->uc_mcontext.gregs;
-    if (restarts(r) && may_restart(r[REG_RAX])) {
-        if (first_handler(pending_now() & ~mask_of(u)) == HANDLER_ENDS)
-            interrupted_end_as(u);
-        return;
-    }
-    if (!fails_with_eintr(r))
-        return;
     int number = number_before(r);
     const uint64_t *mask = own_mask(number, r);
     if (!mask || !readable((uint64_t)mask, sizeof *mask))
@@ -260,6 +259,17 @@ void interrupted_repair_as(ucontext_t *u)
         r[REG_RAX] = number;
         r[REG_RIP] -= SYSCALL_BYTES;
     }
+}
+
+/* A sample asks no more than whether it interrupted a call. */
+SAMPLE_PATH
+void interrupted_repair_as(ucontext_t *u)
+{
+    const greg_t *r = u->uc_mcontext.gregs;
+    if (restarts(r))
+        restarting_end(u);
+    else if (fails_with_eintr(r))
+        waiting_again(u);
 }
 
 void interrupted_again_as(ucontext_t *u)

@@ -237,11 +237,11 @@ void trigger_last_as(struct rt_thread *t)
     t->switches = now;
 }
 
-static bool is_due(struct rt_thread *t, uint64_t passed_ns)
+static bool is_due(struct rt_thread *t, uint64_t passed_ticks)
 {
     if (t->timer >= 0)
         return ++t->looks >= TICKS_A_LOOK;
-    return passed_ns > t->clock.period + t->clock.period / 8;
+    return ticks_exceed(passed_ticks, t->clock.period + t->clock.period / 8);
 }
 
 static bool may_look(const struct rt_thread *t)
@@ -271,9 +271,9 @@ static void look(struct rt_thread *t, uint64_t now_cpu_ns, bool charged)
         ticks_end(t);
 }
 
-void ticks_look_as(struct rt_thread *t, uint64_t passed_ns)
+void ticks_look_as(struct rt_thread *t, uint64_t passed_ticks)
 {
-    if (may_look(t) && is_due(t, passed_ns))
+    if (may_look(t) && is_due(t, passed_ticks))
         look(t, t->clock.base, true);
 }
 

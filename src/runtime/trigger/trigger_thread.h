@@ -42,7 +42,7 @@ struct rt_clock {
     uint64_t drawn;         /* the thread's first period, which the event's may be longer than */
     uint64_t base;          /* trigger units at the last sample: where the next period starts */
     uint64_t last_ticks;    /* time stamp counter at the last sample */
-    uint64_t passed_ns;     /* of elapsed time between the last two samples */
+    uint64_t passed_ticks;  /* of elapsed time between the last two samples */
     uint64_t carry;         /* units not yet charged: less than `least` */
     /* ... at kernel ticks: one mean period, and until the first charge `begun` of them */
     uint64_t least;
