@@ -47,8 +47,8 @@ struct bench {
 
 static uint64_t slots[4]; /* as in the thread area: time, time_end, rax, rdx */
 
-/* What src/engine/hook_time.c emits, around one instruction: both must stay the same. The
- * difference is what translated code would have. */
+/* Times one instruction by the sequence that src/engine/hook_time.c emits into translated code: a
+ * load that takes so long here takes as long there. */
 #define TIMED(instruction, result, address)                                                        \
     __asm__ volatile("    movq %%rax, 16(%[s])\n"                                                  \
                      "    movq %%rdx, 24(%[s])\n"                                                  \

@@ -17,7 +17,7 @@
     X(DROP_NO_STACK, "no-stack", "the program's stack, or alternate signal stack, was at its end") \
     X(DROP_PAUSED, "paused", "the program had paused the recording")                               \
     X(DROP_TRAMPOLINE, "trampoline",                                                               \
-      "an unwinder was at work, or a trampoline of which it is not known where it leads")          \
+      "an unwinder was at work, or the trampoline's target was unknown")          \
     X(DROP_LOST, "lost", "the kernel's buffer was full before the collector had read it")         \
     X(DROP_LOCKED, "locked-code", "the kernel lets nobody write a module's compiled-in checks")
 
@@ -37,7 +37,6 @@
     X(STOP_INVALID, "invalid-instruction", "bytes that are no instruction")                        \
     X(STOP_UNSUPPORTED, "unsupported", "an instruction that cannot be translated")                 \
     X(STOP_FAR_TRANSFER, "far-transfer", "a far call, jump or return, or a change of mode")        \
-    X(STOP_PRIVILEGED, "privileged", "an instruction that only the kernel may execute")            \
     X(STOP_UNREADABLE, "unreadable", "code that cannot be read")                                   \
     X(STOP_FAULT, "fault", "an instruction faulted")                                               \
     X(STOP_SIGNAL, "signal", "a signal arrived that the engine could not put off")                 \
@@ -48,7 +47,6 @@
     X(STOP_COUNTERS_FULL, "counters-full", "there was no more memory for counters")                \
     X(STOP_SANDBOX, "sandbox", "the program entered a sandbox")                                    \
     X(STOP_NO_MEMORY, "no-memory", "the engine could not get memory or address space")             \
-    X(STOP_END, "end", "the recording had ended")                                                  \
     X(STOP_HANDLER, "fault-handler", "the program set a fault's handler by a raw system call")     \
     X(STOP_ADDRESS, "address", "the address where it was to end was reached")                      \
     X(STOP_SHADOW_STACK, "shadow-stack", "the processor's shadow stack is on")                     \
@@ -107,7 +105,7 @@
 #define DECLINE_REASONS(X)                                                                         \
     X(DECLINE_LOAD, "load", "enough shadows are active")                                           \
     X(DECLINE_BUDGET, "budget", "the budget (or half of the time) does not allow one yet")         \
-    X(DECLINE_BUSY, "busy", "another thread was making one")                                       \
+    X(DECLINE_BUSY, "busy", "another thread was deciding about one")                                       \
     X(DECLINE_SEATS, "seats", "too many shadows are active or not yet buried")                     \
     X(DECLINE_FORK, "fork", "the kernel refused")                                                  \
     X(DECLINE_COLLECTOR, "collector", "the collector has ended, or cannot be seen: the process is in a PID namespace of its own")  \

@@ -24,9 +24,10 @@ static bool records_need_as(void)
 {
     struct shadow_monitor *m = &shadow_monitor;
     if (!m->record) {
-        m->record = spool_alloc_as(&guest.spool, sizeof *m->record);
-        if (m->record)
-            __atomic_store_n(&guest.process->shadows, spool_ref_of(&guest.spool, m->record),
+        struct spool_shadows *record = spool_alloc_as(&guest.spool, sizeof *record);
+        __atomic_store_n(&m->record, record, __ATOMIC_RELEASE); /* pairs with declined_as */
+        if (record)
+            __atomic_store_n(&guest.process->shadows, spool_ref_of(&guest.spool, record),
                              __ATOMIC_RELEASE);
     }
     if (!m->counts)
@@ -76,6 +77,14 @@ static enum shadow_decline refusal_as(struct shadow_usage *now)
     return why;
 }
 
+/* Without a record yet there is nowhere to count it. */
+static void declined_as(enum shadow_decline why)
+{
+    struct spool_shadows *record = __atomic_load_n(&shadow_monitor.record, __ATOMIC_ACQUIRE);
+    if (record)
+        __atomic_fetch_add(&record->declined[why], 1, __ATOMIC_RELAXED);
+}
+
 static void consider_as(struct rt_thread *t, ucontext_t *u)
 {
     struct shadow_usage now;
@@ -85,14 +94,17 @@ static void consider_as(struct rt_thread *t, ucontext_t *u)
         shadow_fork_as(t, u, seat, &now);
         return;
     }
-    why = why == DECLINE_COUNT ? DECLINE_SEATS : why;
-    __atomic_fetch_add(&shadow_monitor.record->declined[why], 1, __ATOMIC_RELAXED);
+    declined_as(why == DECLINE_COUNT ? DECLINE_SEATS : why);
 }
 
 bool shadow_take_as(struct rt_thread *t, ucontext_t *u, bool may_burst)
 {
-    if (__atomic_exchange_n(&shadow_monitor.busy, 1, __ATOMIC_ACQUIRE))
-        return !shadow_in_place_as();
+    if (__atomic_exchange_n(&shadow_monitor.busy, 1, __ATOMIC_ACQUIRE)) {
+        bool in_place = shadow_in_place_as();
+        if (!in_place)
+            declined_as(DECLINE_BUSY);
+        return !in_place;
+    }
     bool ready = records_need_as();
     shadow_threads_note(t);
     if (ready && may_burst && !rt_quiet_as())
