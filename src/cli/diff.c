@@ -280,6 +280,15 @@ static bool print(const struct diff *d, const struct diff_values *values, const 
                                            path ? path : "standard output"));
 }
 
+static bool refuse_lines(const struct recordings *r, struct err *e)
+{
+    for (uint32_t i = 0; i < r->count; i++)
+        if (!profile_is_simulated(r->profiles[i]))
+            return err_set(e, ERR_USAGE, "--lines compares simulations (penumbra simulate), and %s "
+                                         "is none", r->files[i]);
+    return err_set(e, ERR_USAGE, "--lines compares cycles, not what --metric asks for");
+}
+
 static bool run(const struct arguments *a, unsigned *broken, struct err *e)
 {
     struct recordings *r = calloc(1, sizeof *r);
@@ -291,8 +300,7 @@ static bool run(const struct arguments *a, unsigned *broken, struct err *e)
     bool simulated = ok && diff_has_causes(r->runs, r->count);
     enum diff_normalize by = simulated && !a->by_given ? DIFF_BY_NONE : (enum diff_normalize)a->by;
     if (ok && a->lines && !simulated)
-        ok = err_set(e, ERR_USAGE, "--lines compares cycles of simulations (penumbra simulate), "
-                                   "and these recordings are none");
+        ok = refuse_lines(r, e);
     struct diff *d =
         ok && !a->values ? diff_build(r->runs, r->count, by, !a->no_shapes, e) : NULL;
     ok = (d || values) && print(d, values, a, r, e);

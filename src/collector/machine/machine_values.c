@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "collector/machine/machine_devices.h"
 #include "collector/machine/machine_text.h"
 #include "collector/machine/machine_tuples.h"
 #include "sigsafe/key.h"
@@ -67,69 +67,22 @@ void machine_values_free(struct machine_values *v)
 
 /* ---- whether a process's memory may be read ---- */
 
-/* By its name: what may be a device's, wherever its file is. */
-static bool is_device_name(const char *path)
-{
-    static const char *const memory[] = {"/dev/zero", "/dev/shm/", "/dev/hugepages/"};
-    for (unsigned i = 0; i < sizeof memory / sizeof *memory; i++)
-        if (!strncmp(path, memory[i], strlen(memory[i])))
-            return false;
-    return strstr(path, "/dev/");
-}
-
-/* These have devices' memory in what stat calls regular files. */
-static bool is_kernel_name(const char *path)
-{
-    return !strncmp(path, "/sys/", 5) || !strncmp(path, "/proc/", 6) ||
-           !strncmp(path, "/dmabuf:", 8);
-}
-
-/* By the file that is mapped there; /dev/zero is memory. */
-static bool is_device(int32_t pid, uint64_t lo, uint64_t hi, const char *path)
-{
-    enum { ZERO_MAJOR = 1, ZERO_MINOR = 5 };
-    char link[96];
-    struct statx x;
-    snprintf(link, sizeof link, "/proc/%" PRId32 "/map_files/%" PRIx64 "-%" PRIx64, pid, lo, hi);
-    if (is_kernel_name(path))
-        return true;
-    if (statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_TYPE, &x))
-        return is_device_name(path);
-    bool zero = x.stx_rdev_major == ZERO_MAJOR && x.stx_rdev_minor == ZERO_MINOR;
-    return (S_ISCHR(x.stx_mode) && !zero) || S_ISBLK(x.stx_mode);
-}
-
-static bool has_device(int32_t pid)
-{
-    char path[64], line[4352];
-    uint64_t lo, hi;
-    snprintf(path, sizeof path, "/proc/%" PRId32 "/maps", pid);
-    FILE *f = fopen(path, "re");
-    bool found = !f;
-    while (f && !found && fgets(line, sizeof line, f)) {
-        const char *name = strpbrk(line, "/[");
-        found = strstr(line, "anon_inode:") ||
-                (name && *name == '/' &&
-                 (sscanf(line, "%" SCNx64 "-%" SCNx64, &lo, &hi) != 2 ||
-                  is_device(pid, lo, hi, name)));
-    }
-    if (f)
-        fclose(f);
-    return found;
-}
-
 /* Looked for at most a hundred times a second, whatever processes do with their maps. */
 static void process_ask(struct machine_values *v, const struct machine_record *r,
                         const struct capture_record *c)
 {
     if (r->time - v->asked_ns < ASKED_AGAIN_NS || r->pid <= 0)
         return;
-    bool device = has_device(r->pid);
+    enum machine_devices devices = machine_devices_of(r->pid);
     v->asked_ns = r->time;
+    if (devices == DEVICES_ENDED)
+        return;
     v->asked++;
-    v->denied += device;
-    const struct capture_process p = {
-        .pid = r->pid, .allowed = !device, .program = c->program, .mapped = c->mapped};
+    v->denied += devices == DEVICES_MAYBE;
+    const struct capture_process p = {.pid = r->pid,
+                                      .allowed = devices == DEVICES_NONE,
+                                      .program = c->program,
+                                      .mapped = c->mapped};
     capture_allow(v->capture, &p);
 }
 

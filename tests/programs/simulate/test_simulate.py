@@ -344,6 +344,30 @@ def check_change(of, rows):
         expect(abs(parts - row["self"]["difference"]) < 0.01, f"{parts} {row}")
 
 
+def check_lines(of, text):
+    """A diff's lines, in JSON and as text: they are sorted, and add up to the whole change."""
+    differ = [abs(line["difference"]) for line in of["lines"]]
+    expect(differ and differ == sorted(differ, reverse=True), f"{of['lines']}")
+    whole = sum(line["difference"] for line in of["lines"])
+    functions = sum(function["self"]["difference"] for function in of["functions"])
+    expect(abs(whole - functions) < 0.01, f"lines differ by {whole}, functions by {functions}")
+    chase = of["lines"][0]
+    expect(chase["file"].endswith("chase.c") and chase["line"] and caused(of, chase["simulated"], "l3") > 50, f"{chase}")
+    first = next(row for row in text.splitlines() if "chase.c:" in row)
+    expect(first == text.split("difference  line\n")[1].splitlines()[0] and f"chase.c:{chase['line']} " in first
+           and f"{chase['difference']:+.2f}%" in first and "L3 +" in first, text)
+
+
+def check_no_lines(folder, simulation):
+    """Other profiles have no cycles by line: they are refused, and a mixture is."""
+    counted = os.path.join(folder, "counted.pnb")
+    run([PENUMBRA, "record", "-q", "--exact", "--tool", "blocks", "-o", counted, "--", "true"])
+    for wrong_ones, why in (((counted, counted), "counted.pnb is none"), ((simulation, counted), "counted.pnb is none"),
+                            (("--metric", "instructions", simulation, simulation), "not what --metric asks for")):
+        ended = subprocess.run([PENUMBRA, "diff", "--lines", *wrong_ones], capture_output=True, check=False)
+        expect(ended.returncode == 2 and why in ended.stderr.decode() and not ended.stdout, f"{ended}")
+
+
 def what_if():
     """What another machine changes is said for each function and context, by cause."""
     def simulate(output, *options):
@@ -358,6 +382,8 @@ def what_if():
         contexts = run([PENUMBRA, "diff", "--contexts", before, after]).stdout.decode()
         nothing = json.loads(simulate(same, "--against", before, "--json").stdout.split(b"\n", 1)[1])
         shares = json.loads(run([PENUMBRA, "diff", "--json", "--normalize", "total", before, after]).stdout)
+        lines = run([PENUMBRA, "diff", "--lines", before, after]).stdout.decode()
+        check_no_lines(folder, before)
         wrong_ones = [simulate(before, "--against", before), simulate(same, "-q", "--against", before),
                       simulate(same, "--against", os.path.join(folder, "none")),
                       simulate(same, "--against", os.environ["CHASE"])]
@@ -365,6 +391,7 @@ def what_if():
     expect(of["normalize"] == "none" and shares["normalize"] == "total", of["normalize"])
     check_change(of, of["functions"])
     check_change(of, of["contexts"])
+    check_lines(of, lines)
     chase = of["functions"][0]  # what is inlined into main may have its name
     expect(chase["self"]["significant"] and caused(of, chase["simulated"], "l3") > 50, f"{chase}")
     expect(abs(caused(of, chase["simulated"], "l3") - chase["self"]["difference"]) < 5, f"{chase}")
