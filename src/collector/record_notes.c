@@ -227,22 +227,25 @@ static void put_places(struct buf *b, const struct profile *p)
                        profile_place_sentence(i));
 }
 
-/* The index of the largest, but for `without`; `count`: the others are all 0. */
-static unsigned most_of(const uint64_t *counts, unsigned count, unsigned without)
+/* The index of the largest, but for those whose bit is in `without`; `count`: the others are 0. */
+static unsigned most_of(const uint64_t *counts, unsigned count, uint32_t without)
 {
     unsigned most = count;
     for (unsigned i = 0; i < count; i++)
-        if (i != without && counts[i] && (most == count || counts[i] > counts[most]))
+        if (!(without >> i & 1) && counts[i] && (most == count || counts[i] > counts[most]))
             most = i;
     return most;
 }
 
-/* Why most triggers made no shadow, but for those at which enough were active. DECLINE_COUNT: there
- * were no others. Where the kernel has refused what the budget allowed, that is why. */
+/* Why most triggers made no shadow, but for those at which enough were active, or another thread
+ * was deciding: that one has a reason of its own. DECLINE_COUNT: there were no others. Where the
+ * kernel has refused what the budget allowed, that is why. */
 static unsigned declined_most(const struct profile_shadows *s)
 {
-    return s->declined[DECLINE_FORK] ? DECLINE_FORK
-                                     : most_of(s->declined, DECLINE_COUNT, DECLINE_LOAD);
+    if (s->declined[DECLINE_FORK])
+        return DECLINE_FORK;
+    unsigned why = most_of(s->declined, DECLINE_COUNT, 1u << DECLINE_LOAD | 1u << DECLINE_BUSY);
+    return why == DECLINE_COUNT && s->declined[DECLINE_BUSY] ? DECLINE_BUSY : why;
 }
 
 static void put_shadowless(struct buf *b, const struct profile *p)
@@ -267,7 +270,7 @@ static void put_shadowless(struct buf *b, const struct profile *p)
     else if (why == DECLINE_BARRIER)
         buf_printf(
             b, "no shadow was made: %s (--threads one makes shadows of one thread)\n",
-            profile_barrier_sentence(most_of(s->gave_up, BARRIER_COUNT, BARRIER_COUNT)));
+            profile_barrier_sentence(most_of(s->gave_up, BARRIER_COUNT, 0)));
     else if (why != DECLINE_COUNT)
         buf_printf(b, "no shadow was made: %s\n", profile_decline_sentence(why));
 }
