@@ -104,6 +104,8 @@ struct rt_thread *thread_make_as(void)
     t->filter = (struct rt_filter){0};
     t->outside = (struct rt_outside){0};
     t->vfork = (struct rt_vfork){0};
+    for (unsigned i = 0; i < RT_VFORK_LEVELS; i++)
+        t->vfork_levels[i].pid = 0;
     t->delivery = (struct rt_delivery){0};
     return t;
 }

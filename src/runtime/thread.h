@@ -91,6 +91,7 @@ struct rt_thread {
     struct carrier_thread carrier;
     uint64_t seen[2]; /* bytes counted by the triggers read and write (interpose/io.h) */
     struct rt_vfork vfork;
+    struct rt_vfork_level vfork_levels[RT_VFORK_LEVELS]; /* by the number of children above */
     struct rt_begin begin;
     struct rt_alternate alternate;
     struct rt_mask mask;

@@ -35,7 +35,7 @@ static struct rt_vfork_level *level_now(void)
 {
     struct rt_thread *t = rt_profiled_as() ? self_get() : NULL;
     uint32_t number = depth.left ? 0 : depth.children;
-    return t && number < RT_VFORK_LEVELS ? &t->vfork.levels[number] : NULL;
+    return t && number < RT_VFORK_LEVELS ? &t->vfork_levels[number] : NULL;
 }
 
 static void level_keep(void)

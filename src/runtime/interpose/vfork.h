@@ -40,7 +40,6 @@ struct rt_vfork_level {
 struct rt_vfork {
     struct rt_thread *child; /* that this thread waits for; of a child: its own one, the next */
     struct rt_thread *spare; /* the state of its former child, for the next one */
-    struct rt_vfork_level levels[RT_VFORK_LEVELS]; /* by the number of children above */
     uint64_t spawned_ns;     /* of children of posix_spawn, not yet charged: less than a period */
     /* Of such a child. */
     struct spool_left *left; /* it is about to execute a program */
