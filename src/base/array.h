@@ -1,4 +1,4 @@
-/* Arrays that double when they are full.
+/* Arrays that double when they are full, and the search in those that are in order.
  *
  * Context: ordinary code.
  * Ownership: the array is the caller's, to free(); NULL is one without room. */
@@ -32,6 +32,21 @@ static inline void *array_double(void *items, size_t *capacity, size_t each)
             (capacity) = (__typeof__(capacity))room_;                                              \
         }                                                                                          \
         !full_ || items_;                                                                          \
+    })
+
+/* For how many of `count` elements a condition on the index i holds: it does for none after the
+ * first for which it does not. */
+#define ARRAY_LEADING(count, i, holds)                                                             \
+    __extension__({                                                                                \
+        __typeof__((count) + 0) low_ = 0, high_ = (count);                                         \
+        while (low_ < high_) {                                                                     \
+            __typeof__(low_) i = low_ + (high_ - low_) / 2;                                        \
+            if (holds)                                                                             \
+                low_ = i + 1;                                                                      \
+            else                                                                                   \
+                high_ = i;                                                                         \
+        }                                                                                          \
+        low_;                                                                                      \
     })
 
 #endif

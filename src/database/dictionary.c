@@ -217,14 +217,7 @@ const struct profile_name *dictionary_name(const struct profile_names *n, uint32
     if (image >= n->image_count)
         return NULL;
     const struct profile_named_image *m = &n->images[image];
-    uint32_t low = 0, high = m->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (m->places[middle].offset <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = ARRAY_LEADING(m->count, i, m->places[i].offset <= offset);
     if (!low)
         return NULL;
     const struct profile_named_place *at = &m->places[low - 1];

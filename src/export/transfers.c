@@ -184,16 +184,9 @@ void transfers_fini(struct transfers *t)
 uint64_t transfers_behind_stub(const struct transfers *t, const struct binary *b, uint64_t stub)
 {
     enum { STUB_BYTES = 16 };
-    uint32_t low = 0, high = t->branch_count;
     if (!code_stub(b->code, stub))
         return stub;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (t->branches[middle].from < stub)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = ARRAY_LEADING(t->branch_count, i, t->branches[i].from < stub);
     /* until it is bound, it goes on within itself, to the loader */
     const struct transfer_branch *best = NULL;
     for (; low < t->branch_count && t->branches[low].from - stub < STUB_BYTES; low++)

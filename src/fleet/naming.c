@@ -29,20 +29,6 @@ bool naming_begin(struct naming *n, struct words *w, struct answer *a)
     return true;
 }
 
-/* The first one of the run from an address on. */
-static size_t run_from(const struct naming *n, uint64_t address)
-{
-    size_t low = 0, high = n->run_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (n->run[middle].offset < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 bool naming_row(struct naming *n, struct tsv *t, char **fields)
 {
     struct profile_names *names = n->a->p->names;
@@ -52,7 +38,7 @@ bool naming_row(struct naming *n, struct tsv *t, char **fields)
         tsv_fail(t, "a function's address of 48 bits");
         return false;
     }
-    size_t at = run_from(n, name.start);
+    size_t at = ARRAY_LEADING(n->run_count, i, n->run[i].offset < name.start);
     if (at == n->run_count || n->run[at].offset - name.start >= size || !*fields[2])
         return true;
     name.function = profile_names_string(names, fields[2]);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profile/profile.h"
 
 static uint64_t hash_byte(uint64_t h, uint8_t byte)
@@ -37,15 +38,7 @@ uint64_t entity_id(const struct profile_entity *entity)
 /* Where it is, or belongs: they are in the order of their numbers. */
 static uint32_t place_of(const struct profile *p, uint64_t id)
 {
-    uint32_t low = 0, high = p->entity_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (p->entities[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ARRAY_LEADING(p->entity_count, i, p->entities[i].id < id);
 }
 
 const struct profile_entity *profile_entity_find(const struct profile *p, uint64_t id)

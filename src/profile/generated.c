@@ -1,19 +1,13 @@
 #include "profile/generated.h"
 
+#include "base/array.h"
 #include "profile/entity_batch.h"
 #include "profile/merge.h"
 
 const struct profile_jit_symbol *profile_jit_find(const struct profile_process *process,
                                                   uint64_t address)
 {
-    uint32_t lo = 0, hi = process->jit_count;
-    while (lo < hi) {
-        uint32_t middle = lo + (hi - lo) / 2;
-        if (process->jit[middle].address <= address)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
+    uint32_t lo = ARRAY_LEADING(process->jit_count, i, process->jit[i].address <= address);
     if (!lo || address - process->jit[lo - 1].address >= process->jit[lo - 1].size)
         return NULL;
     return &process->jit[lo - 1];

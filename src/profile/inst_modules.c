@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "penumbra/inst.h"
 #include "sigsafe/settings.h"
 
@@ -91,14 +92,7 @@ void inst_modules_free(struct inst_modules *m)
 
 struct inst_module_view *inst_modules_find(struct inst_modules *m, uint32_t id)
 {
-    uint32_t low = 0, high = m->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (m->list[middle].first <= id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = ARRAY_LEADING(m->count, i, m->list[i].first <= id);
     struct inst_module_view *found = low ? &m->list[low - 1] : NULL;
     return found && id - found->first < found->ids ? found : NULL;
 }

@@ -195,15 +195,8 @@ const struct profile_named_place *profile_names_find(const struct profile_names 
     if (!n || image >= n->image_count)
         return NULL;
     const struct profile_named_image *m = &n->images[image];
-    uint32_t lo = 0, hi = m->count;
-    while (lo < hi) {
-        uint32_t middle = lo + (hi - lo) / 2;
-        if (m->places[middle].offset < offset)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    return lo < m->count && m->places[lo].offset == offset ? &m->places[lo] : NULL;
+    uint32_t at = ARRAY_LEADING(m->count, i, m->places[i].offset < offset);
+    return at < m->count && m->places[at].offset == offset ? &m->places[at] : NULL;
 }
 
 /* ---- merging ---- */

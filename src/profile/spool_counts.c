@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "profile/inst_modules.h"
 #include "profile/table/table.h"
@@ -59,14 +60,8 @@ static bool get_chunks(struct counts_process *q)
 static bool find_thing(struct counts_process *q, uint32_t id, struct spool_thing *out)
 {
     const struct counts_chunks *c = &q->chunks;
-    uint32_t lo = 0, hi = c->count; /* the first chunk whose ids begin at or below id */
-    while (lo < hi) {
-        uint32_t middle = lo + (hi - lo) / 2;
-        if (c->first[middle] <= id)
-            hi = middle;
-        else
-            lo = middle + 1;
-    }
+    /* the first chunk whose ids begin at or below id */
+    uint32_t lo = ARRAY_LEADING(c->count, i, c->first[i] > id);
     if (lo == c->count)
         return false;
     const struct spool_thing *thing = &c->list[lo]->things[id - c->first[lo]];

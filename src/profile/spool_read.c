@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profile/merge.h"
 #include "profile/simulate.h"
 #include "profile/spool_contexts.h"
@@ -558,14 +559,7 @@ static void find_first_threads(struct profile *p, struct image_start *by_process
 /* The first image of the process with this number; NULL: there is none. */
 static struct image_start *first_image(struct image_start *by_pid, uint32_t count, int32_t pid)
 {
-    uint32_t low = 0, high = count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (by_pid[middle].pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = ARRAY_LEADING(count, i, by_pid[i].pid < pid);
     return low < count && by_pid[low].pid == pid ? &by_pid[low] : NULL;
 }
 

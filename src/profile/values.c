@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "base/sort.h"
 #include "profile/frames.h"
@@ -278,26 +279,17 @@ bool profile_values_merge(struct profile_values *into, const struct profile_valu
     return merge_facts(into, from) && profile_values_settle(into);
 }
 
-/* The first hotlist at or behind (image, offset), whichever process. */
-static uint32_t lower_bound(const struct profile_values *v, uint32_t image, uint64_t offset)
+static bool is_before(const struct profile_hotlist *h, uint32_t image, uint64_t offset)
 {
-    uint32_t lo = 0, hi = v->hotlist_count, rank = image + FRAME_IMAGE_FIRST;
-    while (lo < hi) {
-        uint32_t middle = lo + (hi - lo) / 2;
-        const struct profile_hotlist *h = &v->hotlists[middle];
-        uint32_t at = h->image + FRAME_IMAGE_FIRST;
-        if (at < rank || (at == rank && h->offset < offset))
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    return lo;
+    uint32_t at = h->image + FRAME_IMAGE_FIRST, rank = image + FRAME_IMAGE_FIRST;
+    return at < rank || (at == rank && h->offset < offset);
 }
 
 struct values_range profile_values_at(const struct profile_values *v, uint32_t image,
                                       uint64_t offset)
 {
-    struct values_range range = {.first = lower_bound(v, image, offset)};
+    struct values_range range = {
+        .first = ARRAY_LEADING(v->hotlist_count, i, is_before(&v->hotlists[i], image, offset))};
     while (range.first + range.count < v->hotlist_count &&
            v->hotlists[range.first + range.count].image == image &&
            v->hotlists[range.first + range.count].offset == offset)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "profile/simulate.h"
 #include "profile/table/table.h"
@@ -267,15 +268,8 @@ static void take_counts(struct annotation *a, const uint64_t *counts)
 
 static struct annotation_line *line_at(const struct annotation *a, uint64_t address)
 {
-    uint32_t lo = 0, hi = a->line_count;
-    while (lo < hi) {
-        uint32_t middle = lo + (hi - lo) / 2;
-        if (a->lines[middle].address < address)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    return lo < a->line_count && a->lines[lo].address == address ? &a->lines[lo] : NULL;
+    uint32_t at = ARRAY_LEADING(a->line_count, i, a->lines[i].address < address);
+    return at < a->line_count && a->lines[at].address == address ? &a->lines[at] : NULL;
 }
 
 static void take_edges(struct annotation *a, const struct profile_counts *c, uint32_t image)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profile/profile.h"
 
 /* ---- members ---- */
@@ -239,14 +240,7 @@ static int compare_ids(const void *a, const void *b, void *members)
 
 static uint32_t member_find(const struct field_types *t, const uint32_t *by_id, uint64_t id)
 {
-    uint32_t low = 0, high = t->member_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (t->members[by_id[middle]].entity->id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = ARRAY_LEADING(t->member_count, i, t->members[by_id[i]].entity->id < id);
     bool found = low < t->member_count && t->members[by_id[low]].entity->id == id;
     return found ? by_id[low] : UINT32_MAX;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profile/timeline.h"
 #include "report/marks.h"
 
@@ -88,14 +89,8 @@ static uint32_t row_of(const struct lookup *l, const struct profile_thread *t, u
         symbols_find(v->symbols, &p->processes[t->process], n->image, n->offset);
     for (uint32_t i = 0; i < where.count; i++) {
         const struct view_function key = {.name = where.frames[i].function, .image = n->image};
-        uint32_t low = 0, high = l->count;
-        while (low < high) {
-            uint32_t middle = low + (high - low) / 2;
-            if (compare_functions(&v->functions[l->order[middle]], &key) < 0)
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        uint32_t low = ARRAY_LEADING(l->count, k,
+                                     compare_functions(&v->functions[l->order[k]], &key) < 0);
         if (low < l->count && compare_functions(&v->functions[l->order[low]], &key) == 0)
             return l->row[l->order[low]];
     }

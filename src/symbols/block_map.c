@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 enum {
     VERSION = 2,
     FEATURE_RANGES = 8, /* a function may lie in several places */
@@ -120,13 +122,6 @@ void block_map_free(struct block_map *m)
 
 const struct block_map_block *block_map_find(const struct block_map *m, uint64_t address)
 {
-    uint32_t low = 0, high = m->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (m->blocks[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = ARRAY_LEADING(m->count, i, m->blocks[i].start <= address);
     return low && address < m->blocks[low - 1].end ? &m->blocks[low - 1] : NULL;
 }

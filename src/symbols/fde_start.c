@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/array.h"
+
 enum { HEADER_SIZE = 12, ENTRY_SIZE = 8 };
 
 static void table_open(struct fde_starts *starts, Elf *elf, const GElf_Phdr *segment)
@@ -49,15 +51,7 @@ static uint64_t entry(const struct fde_starts *starts, uint32_t i)
 /* How many entries are not above the address. */
 static uint32_t entries_until(const struct fde_starts *starts, uint64_t address)
 {
-    uint32_t lo = 0, hi = starts->count;
-    while (lo < hi) {
-        uint32_t middle = lo + (hi - lo) / 2;
-        if (entry(starts, middle) <= address)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    return lo;
+    return ARRAY_LEADING(starts->count, i, entry(starts, i) <= address);
 }
 
 uint64_t fde_starts_find(const struct fde_starts *starts, uint64_t address)

@@ -48,14 +48,7 @@ void ranges_sort(struct ranges *r)
 
 uint32_t ranges_find(const struct ranges *r, uint64_t address)
 {
-    size_t lo = 0, hi = r->count;
-    while (lo < hi) {
-        size_t middle = lo + (hi - lo) / 2;
-        if (r->items[middle].lo <= address)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
+    size_t lo = ARRAY_LEADING(r->count, i, r->items[i].lo <= address);
     for (size_t i = lo, steps = 0; i-- > 0 && steps < RANGES_WALK_MAX; steps++) {
         if (r->items[i].reach <= address)
             break;

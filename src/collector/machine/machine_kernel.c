@@ -117,14 +117,7 @@ uint64_t machine_symbols_address(const struct machine_symbols *s, const char *na
 /* The last that begins at or before the address; NULL. */
 static const struct symbol *symbol_at(const struct machine_symbols *s, uint64_t address)
 {
-    size_t low = 0, high = s->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->list[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = ARRAY_LEADING(s->count, i, s->list[i].address <= address);
     while (low > 1 && s->list[low - 2].address == s->list[low - 1].address)
         low--;
     return low ? &s->list[low - 1] : NULL;

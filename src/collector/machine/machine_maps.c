@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "collector/machine/machine_process.h"
 
 void machine_process_index_drop(struct machine_process *p)
@@ -69,13 +70,6 @@ bool machine_process_map_add(struct machine_process *p, const struct machine_map
 
 const struct machine_map *machine_process_map(const struct machine_process *p, uint64_t address)
 {
-    uint32_t low = 0, high = p->map_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (p->maps[middle].hi <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = ARRAY_LEADING(p->map_count, i, p->maps[i].hi <= address);
     return low < p->map_count && p->maps[low].lo <= address ? &p->maps[low] : NULL;
 }

@@ -76,14 +76,7 @@ static bool instructions_read(struct instructions *to, const struct spool *s)
 
 static const struct tuple_insn *instruction_at(const struct instructions *all, uint64_t key)
 {
-    size_t low = 0, high = all->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (all->list[middle]->key < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = ARRAY_LEADING(all->count, i, all->list[i]->key < key);
     return low < all->count && all->list[low]->key == key ? all->list[low] : NULL;
 }
 

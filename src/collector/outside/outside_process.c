@@ -59,15 +59,7 @@ struct outside_process *outside_process_open(struct outside_tools *tools,
 /* Where the thread is, or would be. */
 static unsigned place_of(const struct outside_process *p, pid_t tid)
 {
-    unsigned low = 0, high = p->thread_count;
-    while (low < high) {
-        unsigned middle = low + (high - low) / 2;
-        if (p->threads[middle]->tid < tid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ARRAY_LEADING(p->thread_count, i, p->threads[i]->tid < tid);
 }
 
 bool outside_thread_add(struct outside_process *p, struct outside_thread *t)

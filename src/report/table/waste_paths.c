@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/saturate.h"
 #include "report/ranked.h"
 #include "report/text.h"
@@ -14,14 +15,8 @@ enum { ROWS = 3, CALLS = 6, INDENT = 30, NAME = 40, FOLDED_FROM = 1, FOLDED_TO =
 static struct ranked *order_make(const struct profile_waste_paths *w,
                                  const struct profile_waste_pair *pair, uint32_t *count)
 {
-    uint32_t lo = 0, hi = w->count, end;
-    while (lo < hi) {
-        uint32_t middle = lo + (hi - lo) / 2;
-        if (profile_waste_pairs_compare(&w->list[middle].pair, pair) < 0)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
+    uint32_t end, lo = ARRAY_LEADING(w->count, i,
+                                     profile_waste_pairs_compare(&w->list[i].pair, pair) < 0);
     for (end = lo; end < w->count; end++)
         if (profile_waste_pairs_compare(&w->list[end].pair, pair) != 0)
             break;
