@@ -1,4 +1,5 @@
 /* `penumbra symbols upload`: names of functions for a fleet's store, apart from hosts. */
+#include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -84,6 +85,9 @@ static bool entry_upload(struct uploading *u, const FTSENT *at)
         u->unread++;
         return !named || err_set_errno(u->e, ERR_NOT_FOUND, at->fts_errno, "cannot read %s",
                                        at->fts_path);
+    case FTS_SLNONE: /* one that is named */
+        return err_set(u->e, ERR_NOT_FOUND, "cannot read %s: it is a link to no file",
+                       at->fts_path);
     case FTS_DEFAULT: /* a device, a pipe */
         return !named || err_set(u->e, ERR_FORMAT, "%s is neither a file nor a folder",
                                  at->fts_path);
@@ -95,12 +99,17 @@ static bool entry_upload(struct uploading *u, const FTSENT *at)
 static bool path_upload(struct uploading *u, char *path)
 {
     char *paths[] = {path, NULL};
-    bool ok = true;
+    bool ok = true, more = true;
     FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
     if (!tree)
-        return err_set(u->e, ERR_INTERNAL, "out of memory");
-    for (FTSENT *at; ok && (at = fts_read(tree));)
-        ok = entry_upload(u, at);
+        return err_set_errno(u->e, ERR_NOT_FOUND, errno, "cannot read '%s'", path);
+    while (ok && more) {
+        errno = 0;
+        const FTSENT *at = fts_read(tree);
+        more = at;
+        ok = at ? entry_upload(u, at)
+                : !errno || err_set_errno(u->e, ERR_INTERNAL, errno, "cannot read %s", path);
+    }
     fts_close(tree);
     return ok;
 }

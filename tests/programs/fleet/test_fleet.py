@@ -565,9 +565,11 @@ def apart():
         with open(text, "w", encoding="ascii") as file:
             file.write("no program")
         subprocess.run(["strip", "-o", os.path.join(folder, "d", "none"), whole], check=True)
-        nothing = os.path.join(folder, "nothing")
+        nothing, link = os.path.join(folder, "nothing"), os.path.join(folder, "link")
+        os.symlink(nothing, link)
         for words, status, said in (((text,), 3, "no ELF"), ((os.path.join(folder, "d", "none"),), 3, "stripped"),
                                     ((os.path.join(folder, "d"),), 127, "no file there"), ((nothing,), 127, "cannot read"),
+                                    ((link,), 127, "a link to no file"), (("",), 127, "cannot read ''"),
                                     (("/dev/null",), 3, "neither a file nor a folder")):
             expect(said in symbols(server, *words, status=status), words)
         expect(not named(), "nothing was uploaded")
