@@ -7,9 +7,6 @@
 #include "symbols/module.h"
 #include "symbols/symtab.h"
 
-/* A name without a size, of assembly, is taken to reach so far at most. */
-enum { REACH = 256, LABEL = 0x80 };
-
 static bool is_loaded(const struct module *m)
 {
     GElf_Addr bias;
@@ -23,10 +20,10 @@ static uint64_t end_of(const struct symtab *t, const struct symtab_entry *entry)
 {
     if (entry->sized)
         return entry->end;
-    if (entry->kind & LABEL || ranges_find(&t->sized, entry->start) != RANGES_NONE)
+    if (entry->kind & SYMTAB_LABEL || ranges_find(&t->sized, entry->start) != RANGES_NONE)
         return entry->start;
-    return entry->end > entry->start && entry->end - entry->start < REACH ? entry->end
-                                                                          : entry->start + REACH;
+    return entry->end > entry->start && entry->end - entry->start < SYMTAB_REACH
+               ? entry->end : entry->start + SYMTAB_REACH;
 }
 
 static bool tell(const struct module *m, const struct profile_image *image,

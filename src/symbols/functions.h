@@ -16,8 +16,9 @@ struct functions_taker {
     void *context;
 };
 
-/* Functions and, of assembly, names without a size, by address. False: *e; ERR_FORMAT if it is no
- * ELF file of an executable or a library, has no build-id or no full symbol table. */
+/* By address; one without a size reaches to the next, SYMTAB_REACH at most, and labels are none.
+ * False: *e; ERR_FORMAT if it is no ELF file of an executable or a library, has no build-id or no
+ * full symbol table. */
 bool symbols_functions(const char *path, const struct functions_taker *to, struct err *e);
 
 #endif

@@ -71,12 +71,8 @@ static uint64_t fde_start(struct resolver *r, uint64_t address)
 static bool is_beyond(struct resolver *r, const struct symtab_entry *entry, uint64_t address,
                       uint64_t *start)
 {
-    enum {
-        FUNCTION_REACH = 256 /* those of the C start-up files are the usual ones */,
-        LABEL_REACH = 4096,
-        LABEL = 0x80
-    };
-    uint64_t reach = entry->kind & LABEL ? LABEL_REACH : FUNCTION_REACH;
+    enum { LABEL_REACH = 4096 };
+    uint64_t reach = entry->kind & SYMTAB_LABEL ? LABEL_REACH : SYMTAB_REACH;
     if (entry->sized)
         return false;
     *start = fde_start(r, address);

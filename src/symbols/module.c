@@ -1,8 +1,8 @@
 #include "symbols/module.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <elfutils/libdw.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,14 +123,19 @@ static bool module_open_again(struct module *m, int fd, const char *path, const 
     return module_open_with(m, copy, unpacked, path, debug_path);
 }
 
+/* Its size; 0 or less: there is none. */
+static int build_id_of(Dwfl_Module *module, const unsigned char **bits)
+{
+    GElf_Addr address, bias;
+    /* Reading the main file is what finds its build-id note. */
+    dwfl_module_getelf(module, &bias);
+    return dwfl_module_build_id(module, bits, &address);
+}
+
 static bool build_id_matches(Dwfl_Module *module, const struct profile_image *image)
 {
     const unsigned char *bits;
-    GElf_Addr address;
-    GElf_Addr bias;
-    /* Reading the main file is what finds its build-id note. */
-    dwfl_module_getelf(module, &bias);
-    int size = dwfl_module_build_id(module, &bits, &address);
+    int size = build_id_of(module, &bits);
     if (size <= 0)
         return image->build_id_size == 0;
     return (uint32_t)size == image->build_id_size
@@ -248,7 +253,6 @@ bool module_find(struct module *m, const struct profile_image *image,
 bool module_open_file(struct module *m, const char *path, struct profile_image *image)
 {
     const unsigned char *bits;
-    GElf_Addr address, bias;
     int fd = regular_open(path);
     if (fd < 0)
         return false;
@@ -256,10 +260,10 @@ bool module_open_file(struct module *m, const char *path, struct profile_image *
         errno = 0;
         return false;
     }
-    dwfl_module_getelf(m->dwfl_module, &bias);
-    int size = dwfl_module_build_id(m->dwfl_module, &bits, &address);
+    int size = build_id_of(m->dwfl_module, &bits);
     image->build_id_size = size > 0 && size <= (int)PROFILE_BUILD_ID_MAX ? (uint32_t)size : 0;
-    memcpy(image->build_id, bits, image->build_id_size);
+    if (image->build_id_size)
+        memcpy(image->build_id, bits, image->build_id_size);
     return true;
 }
 

@@ -16,6 +16,13 @@
 
 #include "symbols/ranges.h"
 
+enum {
+    SYMTAB_LABEL = 0x80, /* of kind: a name that is no function to the linker */
+    /* How far a function without a size is taken to reach where nothing says so: those of the C
+     * start-up files are the usual ones. */
+    SYMTAB_REACH = 256
+};
+
 struct symtab_entry {
     uint64_t start, end;
     const char *name;
