@@ -39,19 +39,26 @@ static void bury(const struct spool *s, struct spool_shadows *of, struct spool_s
     __atomic_store_n(&seat->state, SEAT_FREE, __ATOMIC_RELEASE);
 }
 
-/* What is in the seat came from the program, which can write there: only a child of ours is killed.
- * The program itself is one too, but it is never TAKEN for long: waiting for it here would lose its
- * status. A shadow that a guard stands for, or that nobody knows the pid of because the program was
- * killed in the moment of the fork, is only counted. why: all that run are to end, END_COUNT: none
- * is. */
+/* 0: a guard stands for the shadow, or nobody knows its pid because the program was killed in the
+ * moment of the fork. What is in the seat came from the program, which can write there: whoever
+ * does something to the process asks the kernel whether it is a child of ours. The program itself
+ * is one too, but it is never TAKEN for long: waiting for it would lose its status. */
+static int32_t seat_pid(const struct spool_process *p, const struct spool_seat *seat)
+{
+    int32_t pid = __atomic_load_n(&seat->pid, __ATOMIC_RELAXED);
+    bool known = pid > 0 && pid != p->pid && !__atomic_load_n(&seat->guard, __ATOMIC_RELAXED);
+    return known ? pid : 0;
+}
+
+/* A shadow without a pid is only counted. why: all that run are to end, END_COUNT: none is. */
 static void seat_look(const struct spool *s, const struct spool_process *p,
                       struct spool_shadows *of, struct spool_seat *seat, enum shadow_end why)
 {
-    int32_t pid = __atomic_load_n(&seat->pid, __ATOMIC_RELAXED);
+    int32_t pid = seat_pid(p, seat);
     uint32_t state = load(&seat->state);
     if (state == SEAT_FREE)
         return;
-    if (pid <= 0 || pid == p->pid || __atomic_load_n(&seat->guard, __ATOMIC_RELAXED)) {
+    if (!pid) {
         if (why == END_PROGRAM)
             leave(s, of, seat, why);
         return;
@@ -135,15 +142,10 @@ void record_shadows_poll(struct record_shadows *r, const struct spool *s)
     each(s, look, any && memory_scarce(r, s) ? END_SCARCE : END_COUNT);
 }
 
-/* 0: none of ours: what is in the seat came from the program. */
-static int32_t shadow_of(const struct spool_process *p, const struct spool_seat *seat)
+static bool is_child(int32_t pid)
 {
-    int32_t pid = __atomic_load_n(&seat->pid, __ATOMIC_RELAXED);
     siginfo_t info;
-    bool ours = load(&seat->state) == SEAT_TAKEN && pid > 0 && pid != p->pid &&
-                !__atomic_load_n(&seat->guard, __ATOMIC_RELAXED) &&
-                waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
-    return ours ? pid : 0;
+    return pid && !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL);
 }
 
 /* Where a limit forbids it (RLIMIT_NICE) it takes longer. */
@@ -153,8 +155,8 @@ static void hurry(const struct spool *s, const struct spool_process *p, enum sha
     struct spool_shadows *of = spool_at(s, load(&p->shadows), sizeof *of);
     (void)why;
     for (unsigned i = 0; of && i < SHADOW_SEATS; i++) {
-        int32_t pid = shadow_of(p, &of->seats[i]);
-        if (pid)
+        int32_t pid = load(&of->seats[i].state) == SEAT_TAKEN ? seat_pid(p, &of->seats[i]) : 0;
+        if (is_child(pid))
             sched_setscheduler(pid, SCHED_OTHER, &none);
     }
 }
