@@ -51,7 +51,7 @@ static const struct options options = {
              "  check    read everything, and say what is damaged (exit status 1)\n"
              "  export   write a profile a day into the folder of -o\n"
              "  make     of a fleet's store (--store URL): make its tables\n\n"
-             "Of a store there is gc, too: it removes days.\n\n"
+             "Of a store there is gc, too: it removes days. Names that were uploaded stay.\n\n"
              "Options:\n",
     .rows = rows,
     .count = sizeof rows / sizeof rows[0],

@@ -19,7 +19,7 @@ struct source_options {
 /* Rows of a command's options, whose arguments have a struct source_options. */
 #define SOURCE_STORE_ROWS(type, member)                                                            \
     {0, "store", "URL",                                                                            \
-     .help = "a fleet's store instead: http://HOST:PORT/DATABASE of a ClickHouse server, or https",\
+     .help = "a fleet's store: http://HOST:PORT/DATABASE of a ClickHouse server, or https",        \
      .filled = true, FIELD(type, member.store)},                                                   \
     {0, "store-auth", "FILE",                                                                      \
      .help = "USER:PASSWORD for it, instead of PENUMBRA_STORE_USER and PENUMBRA_STORE_PASSWORD in "\
