@@ -134,8 +134,17 @@ static uint32_t without_folded(const struct group *groups)
     return count;
 }
 
-/* Whatever the bound: all weight is there, of a node that is kept in its subtree, and of a function
- * where it is innermost; then the same once more, as of the next part of a day. */
+static uint32_t above_folded(const struct group *groups)
+{
+    uint32_t count = 0;
+    for (uint32_t g = 0; g < GROUPS; g++)
+        for (uint32_t i = 0; i < groups[g].tree.count; i++)
+            count += !is_below_folded(&groups[g].tree, i);
+    return count;
+}
+
+/* Whatever the bound: it is used, and all weight is there, of a node that is kept in its subtree,
+ * of a function where it is innermost; then the same once more, as of the next part of a day. */
 static void bounds_hold(void **state)
 {
     (void)state;
@@ -154,6 +163,8 @@ static void bounds_hold(void **state)
                 assert_true(without_folded(is) <= now + GROUPS);
             else
                 assert_int_equal(nodes_of(is), before);
+            if (before > 2 * now && !again)
+                assert_in_range(above_folded(is), now / 2, now / 2 + GROUPS);
             for (uint32_t g = 0; g < GROUPS; g++)
                 compare_trees(&was[g].tree, &is[g].tree);
         }

@@ -174,7 +174,8 @@ class Diff(unittest.TestCase):
         self.assertIn("leave \"self\" out", self.diff("--values", "--fail-on", "pick.*imul self > 1%", *pair, status=2))
 
     def test_sampled_values(self):
-        often, again, seldom = (self.record_values(name, 200000000, seed, "-F", "4999")
+        # Some 80 values of the multiplication each.
+        often, again, seldom = (self.record_values(name, 800000000, seed, "-F", "4999")
                                 for name, seed in (("often", 1), ("often", 2), ("seldom", 1)))
         rows, _ = self.values(often, seldom)
         share = rows["0x4d (77)"]["share"]

@@ -77,6 +77,13 @@ class Metrics(unittest.TestCase):
                 self.diff(metric, "after", "--fail-on", f"{what}_same > 1%")
                 self.diff(metric, "again", "--fail-on", f"{what}_grown > 10%")
 
+    def test_units(self):
+        """What a side has: a unit that names its metric is said once."""
+        for metric in METRICS:
+            with self.subTest(metric):
+                unit = metric if metric in ("calls", "instructions") else f"samples of {metric}"
+                self.assertRegex(self.diff(metric, "after"), rf"(?m)^before  .*, [\d,]+ {unit}\nafter   .*, [\d,]+ {unit}$")
+
     def test_nothing(self):
         for metric in METRICS:
             with self.subTest(metric):
