@@ -6,7 +6,9 @@ MESON = $(shell for m in meson /usr/bin/meson; do \
 	$$m --version >/dev/null 2>&1 && { echo $$m; break; }; done)
 PREFIX ?= /usr/local
 
-.PHONY: all build deps deps-check deps-bench deps-deb deps-soak deps-peers deps-optimize demo screenshots check check-peers check-kernels check-releases bench soak dist deb tarball install clean help
+.PHONY: all build deps deps-check deps-bench deps-deb deps-soak deps-peers deps-optimize demo \
+	screenshots check check-kernels check-peers check-releases bench soak dist deb tarball install \
+	clean help
 
 all: build
 

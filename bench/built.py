@@ -154,6 +154,13 @@ class Bench:
     def files(self, name):
         return [self.file(f) for f in SUBJECTS[name].files]
 
+    def place(self, name):
+        """A folder in which it can run: its files are there."""
+        folder = self.file(name)
+        for file in self.files(name):
+            shutil.copy(file, folder)
+        return folder
+
     def env(self, name):
         return NOTHING | {n: v.format(source=self.prepared(name)) for n, v in SUBJECTS[name].env.items()}
 

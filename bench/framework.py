@@ -33,6 +33,7 @@ SAMPLED = ("full", "none")
 def made(bench, name, way, flags):
     """The binary, and the CPU seconds that making it took."""
     note = os.path.join(bench.work, name, way + ".seconds")
+    bench.prepared(name)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     binary = bench.build(name, way, flags)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -47,7 +48,8 @@ def recorded(bench, name, binary, variant, interval):
     path = os.path.join(bench.work, name, f"{variant}-{interval}.pnb")
     if not os.path.exists(path):
         subprocess.run([*bench.recording, "--interval", str(interval), "-o", path + ".new", "--", binary,
-                        *bench.arguments(name)], stdout=subprocess.DEVNULL, env=os.environ | built.NOTHING, check=True)
+                        *bench.arguments(name)], stdout=subprocess.DEVNULL, cwd=bench.place(name),
+                       env=os.environ | bench.env(name), check=True)
         os.rename(path + ".new", path)
     return path
 
@@ -68,6 +70,10 @@ def accuracy(bench, name, binaries):
     return found
 
 
+def sampled_copy(variant, interval):
+    return f"{variant}, {interval}"
+
+
 def measure(bench, name):
     plain, seconds = made(bench, name, "plain", "-O2")
     binaries, sizes, compiled = {}, {}, {}
@@ -80,7 +86,8 @@ def measure(bench, name):
         alone = {way: bench.runs(binaries[way]) for way in TABLE_2 + TABLE_3 + ["none"]}
         exhaustive = {way: bench.records(binaries[way]) for way in TABLE_1}
         times = bench.compare(name, base | alone | exhaustive)
-        sampled = {(v, i): bench.records(binaries[v], "--interval", str(i)) for v in SAMPLED for i in INTERVALS}
+        sampled = {sampled_copy(v, i): bench.records(binaries[v], "--interval", str(i))
+                   for v in SAMPLED for i in INTERVALS}
         times |= bench.compare(name, base | sampled)
     return {"sizes": sizes, "compiled": compiled, "times": times, "accuracy": accuracy(bench, name, binaries)}
 
@@ -106,7 +113,7 @@ def cells_of(measured, variant, interval):
     shown = [statistics.mean(column) for column in zip(*averages(measured, "accuracy", (variant, interval)))]
     timed = ["-", "-"]
     if all(m["times"] for m in measured.values()):
-        total = statistics.mean(m["times"][variant, interval][0] for m in measured.values())
+        total = statistics.mean(m["times"][sampled_copy(variant, interval)][0] for m in measured.values())
         framework = statistics.mean(m["times"][variant][0] for m in measured.values())
         timed = [f"{total - framework:+.1f}", f"{total:+.1f}"]
     return [f"{shown[0]:,.0f}", *timed, f"{shown[1]:.1f}", f"{shown[2]:.1f}"]

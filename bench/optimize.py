@@ -15,7 +15,6 @@ round run at the same time on one core (bench/pairs.py); a second plain copy is 
   samples        perf record -F 997, without branches: BOLT's -nl (clang reads no such profile)"""
 import os
 import re
-import shutil
 import subprocess
 
 import built
@@ -37,10 +36,8 @@ class Training:
     def __init__(self, bench, name):
         self.bench, self.name = bench, name
         self.plain = bench.build(name, "plain", PLAIN)
-        self.folder = os.path.join(bench.work, name)
+        self.folder = bench.place(name)
         self.words = bench.arguments(name)
-        for file in bench.files(name):
-            shutil.copy(file, self.folder)
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -144,9 +141,11 @@ def measure(bench, name):
 
 
 def main():
-    measured = built.measure_all(__doc__, measure, cc=CLANG, inputs_each=4, usual=(*built.USUAL, "gawk", "redis", "cpython"))
+    measured = built.measure_all(__doc__, measure, cc=CLANG, inputs_each=4,
+                                 usual=(*built.USUAL, "gawk", "redis", "cpython"))
     for title, at in ("collecting", 0), ("result", 1):
-        built.table(title, {name: m[at] for name, m in measured.items()}, [c for c in max((m[at] for m in measured.values()), key=len) if c != "plain"])
+        rows = {name: m[at] for name, m in measured.items()}
+        built.table(title, rows, [column for column in max(rows.values(), key=len) if column != "plain"])
     print("\n| shadows and exact, % | similarity (llvm-profdata) | overlap of edges |\n|---|---|---|")
     for name, m in measured.items():
         print(f"| {name} | " + " | ".join(m[2]) + " |")

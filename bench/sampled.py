@@ -47,8 +47,9 @@ def simulate(penumbra, program, *options, machine_file=MACHINE):
     with tempfile.TemporaryDirectory() as folder, open(program.stdin) as stdin:
         out = os.path.join(folder, "simulated.pnb")
         begun = time.monotonic()
-        subprocess.run([penumbra, "simulate", "-q", "-m", machine_file, *options, "-o", out, "--", *program.argv], stdin=stdin,
-                       cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **program.env})
+        subprocess.run([penumbra, "simulate", "-q", "-m", machine_file, *options, "-o", out, "--", *program.argv],
+                       stdin=stdin, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       env={**os.environ, **program.env})
         took = time.monotonic() - begun
         said = subprocess.run([penumbra, "report", "--json", out], stdout=subprocess.PIPE, check=True).stdout
     return json.loads(said)["simulated"], took
