@@ -11,14 +11,23 @@ struct pages {
     uintptr_t first, end;
 };
 
+/*      0f 1f 44 00 00   nopl 0(%rax,%rax,1)     e9 rel32      jmp check
+ *      e9 rel32         jmp on                  e9 rel32      jmp check
+ *      0f 8x rel32      jcc on                  0f 8x rel32   jcc check     */
+static bool is_conditional(const uint8_t *site)
+{
+    return site[0] == 0x0f && (site[1] & 0xf0) == 0x80;
+}
+
 static struct pages pages_of(const struct penumbra_inst_module *m)
 {
-    enum { PAGE = 4096, BYTES = 6 };
+    enum { PAGE = 4096 };
     struct pages p = {UINTPTR_MAX, 0};
     for (const struct penumbra_inst_site *s = m->sites; s < m->sites_end; s++) {
         uintptr_t at = (uintptr_t)penumbra_inst_at(&s->at);
         p.first = at < p.first ? at : p.first;
-        p.end = at + BYTES > p.end ? at + BYTES : p.end;
+        uintptr_t end = at + (is_conditional((const uint8_t *)at) ? 6 : 5);
+        p.end = end > p.end ? end : p.end;
     }
     p.first &= ~(uintptr_t)(PAGE - 1);
     p.end = (p.end + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
@@ -31,13 +40,10 @@ static bool protect(struct pages p, int protection)
                                     protection));
 }
 
-/*      0f 1f 44 00 00   nopl 0(%rax,%rax,1)     e9 rel32      jmp check
- *      e9 rel32         jmp on                  e9 rel32      jmp check
- *      0f 8x rel32      jcc on                  0f 8x rel32   jcc check     */
 static void site_arm(const struct penumbra_inst_site *s)
 {
     uint8_t *at = (uint8_t *)(uintptr_t)penumbra_inst_at(&s->at);
-    bool conditional = at[0] == 0x0f && (at[1] & 0xf0) == 0x80;
+    bool conditional = is_conditional(at);
     uint8_t *distance_at = at + (conditional ? 2 : 1);
     int32_t distance = (int32_t)((intptr_t)penumbra_inst_at(&s->check) -
                                  (intptr_t)(distance_at + sizeof distance));

@@ -18,8 +18,8 @@ struct counts {
 
 static int32_t interval = -1;
 
-/* Sites that were jumps of the program's own. */
-static unsigned jump_sites;
+/* Sites that were conditional jumps of the program's own. */
+static unsigned branch_sites;
 
 static void read_interval(void)
 {
@@ -205,10 +205,10 @@ static void print_module(const struct penumbra_inst_module *m)
     FILE *out = file ? fopen(file, "a") : NULL;
     if (!out)
         return;
-    fprintf(out, "# samples %llu checks %llu entries %llu back_edges %llu flags %u jump_sites %u\n",
+    fprintf(out, "# samples %llu checks %llu entries %llu back_edges %llu flags %u branch_sites %u\n",
             (unsigned long long)c->samples, (unsigned long long)m->checks,
             (unsigned long long)m->entries, (unsigned long long)m->back_edges, m->flags,
-            jump_sites);
+            branch_sites);
     for (const struct penumbra_inst_block *b = m->blocks; b < m->blocks_end; b++) {
         uint64_t times = c->blocks[b - m->blocks];
         const struct penumbra_inst_event *e = penumbra_inst_at(&b->events);
@@ -234,10 +234,9 @@ static void arm(const struct penumbra_inst_module *m)
         if ((!nop && !jcc && at[0] != 0xe9) ||
             mprotect((void *)page, (uintptr_t)at + 6 - page, PROT_READ | PROT_WRITE | PROT_EXEC))
             abort();
+        branch_sites += jcc ? 1 : 0;
         if (nop)
             at[0] = 0xe9;
-        else
-            jump_sites++;
         memcpy(distance_at, &distance, sizeof distance);
     }
 }

@@ -7,7 +7,7 @@ struct counts {
 };
 
 #define BLOCK(bit, field)                                                                          \
-    if (bits >> (bit) & 1) {                                                                         \
+    if (bits >> (bit) & 1) {                                                                       \
         c->field += bit + 1;                                                                       \
         __asm__ volatile("" ::: "memory");                                                         \
     }
