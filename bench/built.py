@@ -100,7 +100,7 @@ class Subject:
     build: str        # with $CC and $FLAGS
     binary: str
     arguments: list   # {input}: a text of some megabytes; {script}: for Lua; {awk}: for awk ...
-    files: list = ()  # copied to where it runs
+    files: dict = field(default_factory=dict)  # {name: what makes its text}: copied to where it runs
     env: dict = field(default_factory=dict)  # {source}: where it was prepared
 
 
@@ -119,7 +119,7 @@ SUBJECTS = {
                     'CFLAGS="$FLAGS" && make -C support && make gawk', "gawk", ["-f", "{awk}", "{input}"]),
     "redis": Subject("redis", "true", 'CFLAGS="$FLAGS" LDFLAGS="$FLAGS" make -C src -j2 MALLOC=libc CC="$CC" redis-server',
                      "src/redis-server", ["--port", "0", "--unixsocket", "socket", "--save", "", "--appendonly", "yes",
-                                          "--logfile", "/dev/null"], files=["appendonly.aof"]),
+                                          "--logfile", "/dev/null"], files={"appendonly.aof": redis_log}),
     "cpython": Subject("cpython", "mkdir -p lib Lib/lib-dynload && ln -s ../Lib lib/python3.11",
                        './configure CC="$CC" OPT=-DNDEBUG CFLAGS="$FLAGS" LDFLAGS="$FLAGS" && make -j2 python', "python",
                        ["-S", "{python}"], env={"PYTHONHOME": "{source}", "PYTHONHASHSEED": "0"}),
@@ -138,7 +138,6 @@ class Bench:
         self.scripts = {"script": SCRIPT, "awk": AWK, "python": PYTHON}
         for name, text in self.scripts.items():
             self.write(self.script(name), text)
-        self.write(self.file("appendonly.aof"), redis_log())
 
     @staticmethod
     def write(path, text):
@@ -152,7 +151,12 @@ class Bench:
         return self.file(name + ".txt")
 
     def files(self, name):
-        return [self.file(f) for f in SUBJECTS[name].files]
+        """Made once."""
+        for file, make in SUBJECTS[name].files.items():
+            if not os.path.exists(self.file(file)):
+                self.write(self.file(file) + ".new", make())
+                os.rename(self.file(file) + ".new", self.file(file))
+        return [self.file(file) for file in SUBJECTS[name].files]
 
     def place(self, name):
         """A folder in which it can run: its files are there."""

@@ -205,7 +205,8 @@ static void print_module(const struct penumbra_inst_module *m)
     FILE *out = file ? fopen(file, "a") : NULL;
     if (!out)
         return;
-    fprintf(out, "# samples %llu checks %llu entries %llu back_edges %llu flags %u branch_sites %u\n",
+    fprintf(out, "# samples %llu checks %llu entries %llu back_edges %llu flags %u "
+                 "branch_sites %u\n",
             (unsigned long long)c->samples, (unsigned long long)m->checks,
             (unsigned long long)m->entries, (unsigned long long)m->back_edges, m->flags,
             branch_sites);
