@@ -4,7 +4,8 @@
  *              |------ latency ------|------ cost ------|------ return ------|
  *
  * Cost is read off the time stamp counter. Where that took long, the thread may have been switched
- * out: then the thread's CPU clock bounds it, which is read at the entry of one sample in TURNS.
+ * out: then the thread's CPU clock bounds it, which is read at the entry of one sample in TURNS,
+ * and of each tick of discovery.
  *
  * Delivery is latency and return, and what the interruption has displaced from caches. Where the
  * event has just been set, the moment of its expiry is known on the thread's CPU clock, and so the
@@ -212,10 +213,20 @@ uint64_t account_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
     return cost;
 }
 
-void trigger_ticked_as(struct rt_thread *t, uint64_t ticks_at_entry)
+/* The first one touches much, and one that finds a thread makes its events. */
+static uint64_t ticked_cost(uint64_t ticks_at_entry, uint64_t entry_cpu_ns)
+{
+    uint64_t cost = sys_ticks_as() - ticks_at_entry;
+    if (cost <= SHORT_US * ticks_per_us())
+        return cost;
+    uint64_t most = ns_to_ticks(thread_cpu_ns_as() - entry_cpu_ns);
+    return cost < most ? cost : most;
+}
+
+void trigger_ticked_as(struct rt_thread *t, uint64_t ticks_at_entry, uint64_t entry_cpu_ns)
 {
     ticks_discovered_as(t);
-    uint64_t cost = cost_credible(t, sys_ticks_as() - ticks_at_entry, 0),
+    uint64_t cost = ticked_cost(ticks_at_entry, entry_cpu_ns),
              price = delivery_price(t->account.latency_ns);
     t->record->deliveries++;
     t->record->cost_ticks += cost;

@@ -85,9 +85,10 @@ static struct rt_thread *thread_discover(ucontext_t *u)
 
 static void tick_take(ucontext_t *u, uint64_t ticks)
 {
+    uint64_t cpu_ns = rt_quiet_as() ? 0 : thread_cpu_ns_as();
     struct rt_thread *t = thread_discover(u);
     if (t)
-        trigger_ticked_as(t, ticks);
+        trigger_ticked_as(t, ticks, cpu_ns);
 }
 
 /* True if the signal is one of ours: then *value names the thread. */

@@ -120,7 +120,7 @@ void trigger_last_as(struct rt_thread *t);
 /* At the end of a sample: accounts its cost, keeps to the budget, draws the next period. */
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry);
 /* At the end of a tick of discovery, which is no sample: accounts its cost. */
-void trigger_ticked_as(struct rt_thread *t, uint64_t ticks_at_entry);
+void trigger_ticked_as(struct rt_thread *t, uint64_t ticks_at_entry, uint64_t entry_cpu_ns);
 /* A signal has come that was no sample. True: it is not lost, since the event had stopped with it,
  * and has begun again. */
 bool trigger_again_as(struct rt_thread *t);

@@ -74,25 +74,34 @@ static uint64_t begin_once(void)
     return thread_cpu_ns_as() - begun;
 }
 
-/* Tells by its exit status: 0: as it is to be; 1: not set up; 2: it is not all charged; 3: more
- * is. */
+/* Of single calls the kernel takes much more, for interrupts, where no look at the clock is near:
+ * most of them say what is charged. Tells by its exit status: 0: as it is to be; 1: not set up; 2:
+ * it is not all charged; 3: more is. */
 static int charge_check(uint64_t (*once)(void), bool fresh)
 {
     struct rt_thread *t = alone_begin(DEPTH, 0, __builtin_frame_address(0), STACK);
     uint64_t charged = 0, took = 0;
+    int less = 0;
     if (!t)
         return 1;
+    once(); /* the first one brings in what is touched before and after the looks at the clock */
     for (int i = 0; i < TIMES; i++) {
-        uint64_t before = fresh ? 0 : charged_ns(t);
-        took += once();
         t = self_get();
         if (!t)
             return 1;
-        charged += charged_ns(t) - before;
+        uint64_t before = fresh ? 0 : charged_ns(t);
+        uint64_t call = once();
+        t = self_get();
+        if (!t)
+            return 1;
+        uint64_t of_it = charged_ns(t) - before;
+        less += of_it * 100 < call * LEAST;
+        took += call;
+        charged += of_it;
     }
     print_message("%llu ns charged of %llu\n", (unsigned long long)charged / TIMES,
                   (unsigned long long)took / TIMES);
-    return charged * 100 < took * LEAST ? 2 : charged > took ? 3 : 0;
+    return less > TIMES / 2 ? 2 : charged > took ? 3 : 0;
 }
 
 static void charged_in_child(uint64_t (*once)(void), bool fresh)
@@ -255,13 +264,15 @@ static int tick_check(void)
     if (!t)
         return 1;
     settings_sampling_as(&guest.spool)->delivery_ns = DELIVERY_NS;
-    const struct spool_thread before = *t->record;
-    const struct rt_clock window = t->clock;
-    uint64_t charged = charged_ns(t), begun = thread_cpu_ns_as();
     union alone_info info = alone_signal(t, 0);
     info.perf.data = (info.perf.data & ~(uint64_t)UINT32_MAX) | RT_SLOT_DISCOVERY;
     ucontext_t here;
     getcontext(&here);
+    /* The first one brings in what is touched before the first look at a clock. */
+    handler_as(SIGTRAP, &info.info, &here);
+    const struct spool_thread before = *t->record;
+    const struct rt_clock window = t->clock;
+    uint64_t charged = charged_ns(t), begun = thread_cpu_ns_as();
     for (int i = 0; i < TICKS; i++)
         handler_as(SIGTRAP, &info.info, &here);
     uint64_t took = thread_cpu_ns_as() - begun;
@@ -290,6 +301,37 @@ static void ticks_are_charged(void **state)
     pid_t pid = fork();
     if (pid == 0)
         _exit(tick_check());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+/* One that took long is charged what the thread has used, not what others have had meanwhile. */
+static int long_tick_check(void)
+{
+    enum { USED_NS = 1000000, WAITED_NS = 5000000 };
+    static const struct timespec wait = {.tv_nsec = WAITED_NS};
+    struct rt_thread *t = alone_begin(DEPTH, 0, __builtin_frame_address(0), STACK);
+    if (!t)
+        return 1;
+    uint64_t charged = charged_ns(t), ticks = sys_ticks_as(), begun = thread_cpu_ns_as();
+    nanosleep(&wait, NULL);
+    while (thread_cpu_ns_as() < begun + USED_NS)
+        continue;
+    trigger_ticked_as(t, ticks, begun);
+    uint64_t took = thread_cpu_ns_as() - begun;
+    charged = charged_ns(t) - charged;
+    print_message("%llu ns charged of %llu\n", (unsigned long long)charged,
+                  (unsigned long long)took);
+    return charged < USED_NS / 100 * 99 ? 2 : charged > took ? 3 : 0;
+}
+
+static void long_ticks_are_charged(void **state)
+{
+    int status = 0;
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(long_tick_check());
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
 }
@@ -384,6 +426,10 @@ static void resumed_expires_once(void **state)
     in_child(resumed_check);
 }
 
+/* Times that a signal is tried: in the handler the thread may be preempted, and then it tells
+ * nothing. */
+enum { TRIES = 20 };
+
 /* How late a signal came is not known where it came at the end of a system call: there rcx is
  * rip. Before each the thread was switched out, which is no reason. */
 static int latency_check(bool in_call)
@@ -399,13 +445,15 @@ static int latency_check(bool in_call)
     ucontext_t here;
     getcontext(&here);
     here.uc_mcontext.gregs[REG_RCX] = in_call ? here.uc_mcontext.gregs[REG_RIP] : 0;
-    t->clock.mean = t->clock.period = PERIOD_NS;
-    t->clock.group_left = 2;
-    t->clock.base = thread_cpu_ns_as() - PERIOD_NS - LATE_NS;
-    t->clock.last_ticks = sys_ticks_as();
-    account_set_as(t);
-    nanosleep(&moment, NULL);
-    handler_as(SIGTRAP, &info.info, &here);
+    for (int i = 0; i < TRIES && !t->account.measured; i++) {
+        t->clock.mean = t->clock.period = PERIOD_NS;
+        t->clock.group_left = 2;
+        t->clock.base = thread_cpu_ns_as() - PERIOD_NS - LATE_NS;
+        t->clock.last_ticks = sys_ticks_as();
+        account_set_as(t);
+        nanosleep(&moment, NULL);
+        handler_as(SIGTRAP, &info.info, &here);
+    }
     return t->account.measured == !in_call ? 0 : 2;
 }
 
@@ -429,6 +477,7 @@ int main(void)
         cmocka_unit_test(fork_is_charged),      cmocka_unit_test(begin_is_charged),
         cmocka_unit_test(unseen_is_charged),    cmocka_unit_test(premature_goes_on),
         cmocka_unit_test(resumed_expires_once), cmocka_unit_test(ticks_are_charged),
+        cmocka_unit_test(long_ticks_are_charged),
         cmocka_unit_test(switches_are_charged),
         cmocka_unit_test(latency_is_not_a_call),
         cmocka_unit_test(signals_without_a_timer_are_cheaper)};
