@@ -134,6 +134,24 @@ static void actions(void)
     _exit(masks + 2 * sigismember(&a.sa_mask, SIGTRAP));
 }
 
+/* A call of fork() has made it known: what it had set before that is not what it has now. */
+static void adopted(void)
+{
+    struct sigaction a;
+    act(SIGUSR1, on_trap, 0, 1);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(7);
+    end_say("fork", pid);
+    act(SIGUSR1, on_trap, 0, 0);
+    pid = (pid_t)syscall(SYS_fork);
+    if (pid == 0) {
+        sigaction(SIGUSR1, NULL, &a);
+        _exit(sigismember(&a.sa_mask, SIGTRAP));
+    }
+    end_say("raw fork of one that is known", pid);
+}
+
 /* It is the second program that runs here: what it ignores has been ignored by the first one. */
 static void ignores(void)
 {
@@ -207,6 +225,7 @@ int main(int argc, char **argv)
     act(SIGUSR1, on_trap, 0, 1); /* its child sets them the other way */
     act(SIGUSR2, SIG_IGN, 0, 0);
     raw("actions", actions);
+    raw("adopted", adopted);
     cleared();
     nested();
     act(SIGBUS, SIG_IGN, 0, 0);
