@@ -130,12 +130,50 @@ static enum unwind_rule_kind operand(const uint8_t *code, const uint8_t *end, co
     return RULE_NONE;
 }
 
+enum { JUMP_REL = 0xe9, GROUP_5 = 0xff, JUMP_RIP = 0x25, BND = 0xf2 };
+
+/* jmp *disp32(%rip), as stubs of the procedure linkage table end, and tail calls past it. */
+static bool is_far_jump(const uint8_t *at)
+{
+    return at[0] == GROUP_5 && at[1] == JUMP_RIP;
+}
+
+static bool is_stub(const uint8_t *at)
+{
+    static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    unsigned skip = 0;
+    while (skip < sizeof endbr64 && at[skip] == endbr64[skip])
+        skip++;
+    at += skip == sizeof endbr64 ? skip : 0;
+    return is_far_jump(at + (*at == BND));
+}
+
+/* Whether the code at `at` leaves for who knows whom, by a far jump or one to a stub: who is called
+ * finds the return address where it is, and may be setjmp or dlsym. Stubs of some linkers have no
+ * unwind information. */
+static bool hands_on(const struct unwind_image *image, const uint8_t *at, const uint8_t *end)
+{
+    enum { JUMP_SIZE = 5, STUB_LEAST = 8 };
+    struct cfi_fde stub;
+    if (end - at >= 2 && is_far_jump(at))
+        return true;
+    if (end - at < JUMP_SIZE || *at != JUMP_REL)
+        return false;
+    uint64_t to = (uint64_t)(at + JUMP_SIZE) + (uint64_t)displacement(at + 1, end, 2);
+    if (to < image->lo || to >= image->hi)
+        return false;
+    return !function_find(image, to, &stub) ||
+           (stub.hi - to >= STUB_LEAST && is_stub((const uint8_t *)to));
+}
+
 static bool function_reads(const struct unwind_image *image, const struct cfi_fde *fde,
                            const struct unwind_table *table, uint64_t size)
 {
     const uint8_t *code = (const uint8_t *)fde->lo, *end = (const uint8_t *)fde->hi;
     for (const uint8_t *modrm = code; modrm + 1 < end; modrm++) {
         int64_t disp;
+        if (hands_on(image, modrm, end))
+            return true;
         enum unwind_rule_kind kind = operand(code, end, modrm, &disp);
         if (kind == RULE_NONE || disp % 8 != 0)
             continue;

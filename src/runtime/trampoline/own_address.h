@@ -5,8 +5,10 @@
  *     mov 0x18(%rsp), %rax     where the row of that instruction says CFA = rsp + 0x20
  *     mov 8(%rbp), %rax        where it says CFA = rbp + 16
  *
- * So is whatever else reads or writes it. The function's bytes are searched for such operands, once
- * a function. It is not a disassembly: what looks like one and is none costs a mark, and no more.
+ * So is whatever else reads or writes it. Stubs of the procedure linkage table hand it on, and who
+ * jumps to one: dlsym or setjmp may be behind it. The function's bytes are searched for such
+ * operands and jumps, once a function. It is not a disassembly: what looks like one and is none
+ * costs a mark, and no more.
  *
  * Context: signal handlers, and the trampoline. About 500 bytes of stack.
  * Ownership: none. */

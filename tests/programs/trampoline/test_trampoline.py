@@ -174,6 +174,11 @@ def test_copied():
         expect("copies its stacks" in notes(recording), f"notes are {notes(recording)!r}")
 
 
+def test_stubs():
+    Recording([target("stubs")], ("-e", "page-faults", "-c", "1"))
+    Recording([target("stubs")], FAST)
+
+
 def test_own_address():
     Recording([target("own_address")], FAST)
 
