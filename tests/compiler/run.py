@@ -37,6 +37,7 @@ WITH_THREADS = ["parallel", "loads"]
 WITH_CHECKS_ALONE = ["gotos", "memory"]
 WHAT = "what=calls,fields,values,allocations,edges"
 PATHS = "what=paths"
+PATIENCE = 1200  # seconds: only what never happens takes as long, also on a busy machine
 INTERVALS = ["off", "0", "1", "2", "3", "997"]
 
 
@@ -87,7 +88,7 @@ class Build:
         if os.path.exists(counts):
             os.unlink(counts)
         result = subprocess.run([program, *arguments], capture_output=True, env=environment,
-                                timeout=60, check=False)
+                                timeout=PATIENCE, check=False)
         text = ""
         if os.path.exists(counts):
             with open(counts, encoding="utf-8") as file:

@@ -1,8 +1,8 @@
 /* Arms and disarms the checks of the processes that a spool belongs to.
  *
- * usage: toggle SPOOL SECONDS RATE
+ * usage: toggle SPOOL TIMES RATE (a second)
  *
- * Prints how often it did so. At the end they are armed. */
+ * At the end they are armed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -37,22 +37,21 @@ int main(int argc, char **argv)
     struct err e = {0};
     bool alive;
     if (argc != 4 || !record_spool_open(&s, argv[1], &alive, &e)) {
-        fprintf(stderr, "toggle: %s\n", argc == 4 ? e.message : "SPOOL SECONDS RATE");
+        fprintf(stderr, "toggle: %s\n", argc == 4 ? e.message : "SPOOL TIMES RATE");
         return 2;
     }
     struct inst_settings *settings = settings_inst_as(&s.spool);
     uint32_t *page = settings ? spool_at(&s.spool, settings->page, SPOOL_PAGE) : NULL;
     if (!page)
         return 3;
-    double seconds = atof(argv[2]), rate = atof(argv[3]), begins = now(), at;
-    unsigned long times = 0;
-    for (; (at = now() - begins) < seconds; wait_ns(LEAST_NS))
-        if ((double)times < at * rate)
+    double rate = atof(argv[3]), begins = now();
+    unsigned long most = strtoul(argv[2], NULL, 10);
+    for (unsigned long times = 0; times < most; wait_ns(LEAST_NS))
+        if ((double)times < (now() - begins) * rate)
             __atomic_store_n(page, times++ & 1, __ATOMIC_RELAXED);
         else
             wait_ns((long)(1e9 / rate));
     __atomic_store_n(page, 1, __ATOMIC_RELAXED);
-    printf("%lu\n", times);
     record_spool_release(&s, false);
     return 0;
 }

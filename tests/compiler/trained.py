@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+PATIENCE = 1200  # seconds: only what never happens takes as long, also on a busy machine
 ROUNDS = 1000
 MANY = 200 * ROUNDS
 INTERVAL = 97
@@ -36,7 +37,7 @@ def fail(text):
 
 
 def run(command, status=0, **more):
-    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, **more)
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE, **more)
     if result.returncode != status or result.stderr:
         fail(f"{' '.join(command)}: {result.returncode}\n{result.stdout}{result.stderr}")
     return result.stdout

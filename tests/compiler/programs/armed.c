@@ -1,26 +1,19 @@
-/* Threads that work while checks come and go; others end, a library (argv[2]) is loaded and
- * unloaded, and children are forked. argv[1]: seconds; for the last tenth of them the program
- * executes itself. Each round must have the result that the first one has. */
+/* Threads that work while checks come and go, until standard input ends; others end, a library
+ * (argv[1]) is loaded and unloaded, and children are forked. Then the program executes itself, and
+ * works for some rounds more (argv[2]). Each round must have the result that the first one has. */
 #include <dlfcn.h>
+#include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { THREADS = 16, WORDS = 64 };
+enum { THREADS = 16, WORDS = 64, AGAIN = 20 };
 
-static double ends;
-static volatile int failed;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
+static volatile int ended, failed;
 
 __attribute__((noinline)) static uint64_t mix(uint64_t x, int depth)
 {
@@ -50,7 +43,7 @@ __attribute__((noinline)) static uint64_t round_of(uint64_t seed)
 static void *worker(void *seed)
 {
     uint64_t first = round_of((uintptr_t)seed);
-    while (now() < ends)
+    while (!ended)
         if (round_of((uintptr_t)seed) != first)
             failed = 1;
     return NULL;
@@ -91,25 +84,28 @@ static void end_one(void)
         failed = 4;
 }
 
+static bool input_ends(void)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&input, 1, 0) != 0;
+}
+
 int main(int argc, char **argv)
 {
     pthread_t threads[THREADS];
-    char rest[32];
-    double seconds = argc > 1 ? atof(argv[1]) : 1, part = argc > 3 ? 1 : 0.9;
-    ends = now() + seconds * part;
+    bool again = argc > 2;
     for (uintptr_t i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, worker, (void *)(i + 1));
-    while (now() < ends) {
-        if (argc > 2)
-            load(argv[2]);
+    for (int i = 0; again ? i < AGAIN : !input_ends(); i++) {
+        load(argv[1]);
         fork_one();
         end_one();
     }
+    ended = 1;
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    if (argc == 3 && !failed) {
-        snprintf(rest, sizeof rest, "%g", seconds - seconds * part);
-        execl("/proc/self/exe", argv[0], rest, argv[2], "again", NULL);
+    if (!again && !failed) {
+        execl("/proc/self/exe", argv[0], argv[1], "again", NULL);
         failed = 5;
     }
     printf("%d\n", failed);

@@ -201,7 +201,7 @@ class Duration(Case):
         process = self.start("--wait-all", *unshare, "perl", "-e", "kill 9, $$ if !fork; wait",
                              stderr=subprocess.PIPE)
         try:
-            said = process.communicate(timeout=20)[1].decode()
+            said = process.communicate(timeout=PATIENCE)[1].decode()
         except subprocess.TimeoutExpired:
             process.kill()
             self.fail("it waits for ever")

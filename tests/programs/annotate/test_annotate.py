@@ -50,7 +50,7 @@ class Case(unittest.TestCase):
 
     def run_penumbra(self, *arguments, status=0, environment=ENVIRONMENT):
         r = subprocess.run([PENUMBRA, *arguments], text=True, capture_output=True, check=False,
-                           env=environment, timeout=120)
+                           env=environment, timeout=1200)
         self.assertEqual(r.returncode, status, r.stderr)
         return r.stderr if status else r.stdout
 

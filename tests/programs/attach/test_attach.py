@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from harness import Failure, PENUMBRA, expect, main, run, target
+from harness import PATIENCE, Failure, PENUMBRA, cpu_used, expect, main, run, target, wait_for
 
 ATTACHES = int(os.environ.get("ATTACHES", "10"))
 ROOT = os.geteuid() == 0
@@ -56,7 +56,7 @@ class Program:
 
     def end(self, data=b""):
         """Ends standard input; what was printed, its lines sorted, and the status."""
-        out, _ = self.process.communicate(data, timeout=120)
+        out, _ = self.process.communicate(data, timeout=PATIENCE)
         return sorted(out.decode().splitlines()), self.process.returncode
 
     def status(self, field, tid=None):
@@ -68,13 +68,8 @@ class Program:
 
     def compute(self, seconds):
         """Waits until the program has used so much CPU time from now on."""
-        begun = self.cpu()
-        wait_for(lambda: self.cpu() - begun >= seconds, "the program does not compute")
-
-    def cpu(self):
-        with open(f"/proc/{self.pid}/stat", encoding="utf-8") as file:
-            user, system = file.read().rsplit(")", 1)[1].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+        begun = cpu_used(self.pid)
+        wait_for(lambda: cpu_used(self.pid) - begun >= seconds, "the program does not compute")
 
     def footprint(self):
         with open(f"/proc/{self.pid}/maps", encoding="utf-8") as file:
@@ -318,10 +313,7 @@ def test_redis():
         path = os.path.join(folder, "socket")
         with Program("redis-server", "--port", "0", "--unixsocket", path, "--save", "",
                      "--dir", folder, ready=False, stdin=subprocess.DEVNULL) as program:
-            deadline = time.monotonic() + 60
-            while not os.path.exists(path):
-                expect(time.monotonic() < deadline, "redis has not begun")
-                time.sleep(0.05)
+            wait_for(lambda: os.path.exists(path), "redis has not begun")
             load = subprocess.Popen(["redis-benchmark", "-s", path, "-c", "20", "-l", "-q", "-t",
                                      "set,get,lpush,lpop"],
                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -357,7 +349,7 @@ def test_server():
             for line in lines[round_ * 4:round_ * 4 + 4]:
                 program.process.stdin.write(line)
                 program.process.stdin.flush()
-            expect(recorder.wait(60) == 0, "record failed")
+            expect(recorder.wait(PATIENCE) == 0, "record failed")
         found = program.end()
     expect(found == expected, f"native {expected}\nattached {found}")
 
@@ -370,7 +362,7 @@ def check_execs(name, functions):
                 program.compute(0.2)  # the threads arm themselves
                 found = program.end(b"\n")
                 expect(found == (["lived"], 3), f"{how} {thread}: {found}")
-                expect(recorder.wait(60) == 0, "record failed")
+                expect(recorder.wait(PATIENCE) == 0, "record failed")
 
 
 def test_execs():
@@ -406,17 +398,10 @@ def test_reloads():
             program.process.stdin.flush()
             expect(program.process.stdout.readline() == b"done\n", f"{library} was not loaded")
         expect(program.end() == ([], 0), "the program was disturbed")
-        expect(recorder.wait(60) == 0, "record failed")
+        expect(recorder.wait(PATIENCE) == 0, "record failed")
         report = program.report()
         one, two = self_of(report, "work_one"), self_of(report, "work_two")
         expect(min(one, two) > 0.25 * (one + two) > 0, f"the first had {one}, the second {two}")
-
-
-def wait_for(condition, what, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        expect(time.monotonic() < deadline, what)
-        time.sleep(0.02)
 
 
 def spool_of(pid):
@@ -506,7 +491,7 @@ def test_interrupted():
     with Program(target("attach-busy")) as program:
         recorder = begin_recording(program)
         recorder.send_signal(signal.SIGINT)
-        expect(recorder.wait(60) == 0, "record failed")
+        expect(recorder.wait(PATIENCE) == 0, "record failed")
         expect(program.process.poll() is None, "the program has ended too")
         expect(not program.handles_trap(), "the handler is still there")
         left_to_a_debugger(program)
@@ -527,8 +512,8 @@ def left_to_a_debugger(program):
                                 stdout=subprocess.PIPE)
     expect(debugger.stdout.readline() == b"0\n", "the debugger may not attach")
     recorder.send_signal(signal.SIGINT)
-    said = recorder.communicate(timeout=60)[1].decode()
-    debugger.communicate(b"\n", timeout=60)
+    said = recorder.communicate(timeout=PATIENCE)[1].decode()
+    debugger.communicate(b"\n", timeout=PATIENCE)
     expect(recorder.returncode == 118 and "so the handler for its signal stays" in said,
            f"{recorder.returncode}: {said}")
 
@@ -539,7 +524,7 @@ def test_ended():
         recorder = begin_recording(program)
         program.process.terminate()
         expect(program.end()[1] == 5, "the program was disturbed")
-        expect(recorder.wait(60) == 0, "record failed")
+        expect(recorder.wait(PATIENCE) == 0, "record failed")
         expect(program.report()["processes"][0]["pid"] == program.pid,
                "the profile is of another process")
 
@@ -629,7 +614,7 @@ def test_refusals():
         message = program.record("-o", program.file + ".2", status=118)
         expect("already" in message, message)
         recorder.send_signal(signal.SIGINT)
-        expect(recorder.wait(60) == 0, "the first recording failed")
+        expect(recorder.wait(PATIENCE) == 0, "the first recording failed")
         for pid in (program.pid, static.pid):
             os.kill(pid, 0)
         thread = [int(t) for t in os.listdir(f"/proc/{program.pid}/task")]
@@ -660,7 +645,7 @@ def refuse_recorded():
         message = program.record(status=118, pid=inner_pid(program.pid))
         expect("already" in message, message)
         os.kill(inner_pid(program.pid), signal.SIGTERM)
-        program.process.wait(60)
+        program.process.wait(PATIENCE)
 
 
 def refuse_traced():
@@ -670,7 +655,7 @@ def refuse_traced():
         message = program.record(status=118, pid=inner_pid(program.pid))
         expect("traced" in message, message)
         os.kill(inner_pid(program.pid), signal.SIGTERM)
-        program.process.wait(60)
+        program.process.wait(PATIENCE)
 
 
 def refuse_sandbox():

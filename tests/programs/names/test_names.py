@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 
-from harness import PENUMBRA, expect, main, run
+from harness import PATIENCE, PENUMBRA, cpu_used, expect, main, run, wait_for
 
 ROOT = os.geteuid() == 0
 
@@ -285,7 +285,7 @@ def test_asked_to_end():
         while len(children(recorder.pid)) < 2 and recorder.poll() is None:
             time.sleep(0.01)
         recorder.send_signal(signal.SIGTERM)
-        expect(recorder.wait(120) == -signal.SIGTERM, f"status {recorder.returncode}")
+        expect(recorder.wait(PATIENCE) == -signal.SIGTERM, f"status {recorder.returncode}")
         folder.sh("rm -r .debug")
         expect(folder.report()["samples"] > 0, "no samples")
 
@@ -452,7 +452,7 @@ def jit(folder, *command):
         yield process
     finally:
         process.stdin.close()
-        process.wait(60)
+        process.wait(PATIENCE)
 
 
 def attach(folder, pid):
@@ -486,9 +486,10 @@ def test_jit_dump():
                                     "./jit", "dump", folder.path],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder.path)
         expect(process.stdout.readline() == b"ready\n", "it has not begun")
-        time.sleep(1)
+        pid = inner_pid(process.pid)
+        wait_for(lambda: cpu_used(pid) >= 1, "it does not work")
         process.stdin.close()
-        process.wait(60)
+        process.wait(PATIENCE)
         expect(share(folder.names(), "jit_outer") > 0.7, f"{folder.names()}")
 
 

@@ -51,6 +51,20 @@ def expect(condition, message):
         raise Failure(message)
 
 
+def wait_for(condition, what):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        expect(time.monotonic() < end, what)
+        time.sleep(0.02)
+
+
+def cpu_used(pid):
+    """Seconds of CPU time of a process."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        user, system = file.read().rsplit(")", 1)[1].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 @functools.cache
 def kernel_events():
     """Whether programs may have events inside the kernel, as far as its release goes

@@ -13,7 +13,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.environ["HARNESS"])
-from harness import PENUMBRA, Failure, Recording, expect, main, nodes, run, target  # noqa: E402
+from harness import (PATIENCE, PENUMBRA, Failure, Recording, expect, main, nodes, run,  # noqa: E402
+                     target)
 
 
 WHOLE = ("--budget", "100")  # a sample each period, whatever it costs
@@ -322,7 +323,7 @@ def serve(event, folder):
                                "--port", str(port), "--save", "", "--dir", folder],
                               stdout=subprocess.DEVNULL)
     client = ["redis-cli", "-p", str(port)]
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while run([*client, "ping"]).stdout != b"PONG\n":
         expect(time.monotonic() < deadline, "redis-server does not answer")
         time.sleep(0.1)
@@ -330,7 +331,7 @@ def serve(event, folder):
     answers = run(client, input=load.encode()).stdout.split(b"\n")
     expect(answers.count(b"OK") == 2000 and answers.count(b"x" * 500) == 2000, "wrong answers")
     run([*client, "shutdown", "nosave"])
-    expect(server.wait(60) == 0, "redis-server failed")
+    expect(server.wait(PATIENCE) == 0, "redis-server failed")
     return run([PENUMBRA, "report", "--quick", out])
 
 

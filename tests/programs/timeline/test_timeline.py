@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from harness import PENUMBRA, Recording, expect, main, run, target
+from harness import PATIENCE, PENUMBRA, Recording, expect, main, run, target
 
 MS = 1000000
 
@@ -191,9 +191,9 @@ def killed():
                                         target("turns"), "order",
                                         "600"])
             children = f"/proc/{process.pid}/task/{process.pid}/children"
-            deadline = time.monotonic() + 100
-            report = None
-            while time.monotonic() < deadline:
+            deadline = time.monotonic() + PATIENCE
+            while True:
+                expect(time.monotonic() < deadline, "beta does not come")
                 time.sleep(0.05)
                 result = run([PENUMBRA, "report", "--json", "--quick", "--timeline", file])
                 if result.returncode == 0:
