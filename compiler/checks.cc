@@ -51,19 +51,37 @@ static std::string move_stack(int bytes)
     return "leaq\t" + std::to_string(bytes) + "(%%rsp), %%rsp\n\t" + stack_moved(-bytes);
 }
 
+static std::string name_of(int regno)
+{
+    std::string name = reg_names[regno];
+    return "%%" + (name[0] == 'r' ? name : "r" + name);
+}
+
+/* Of its 32 low bits. */
+static std::string low_name_of(int regno)
+{
+    std::string name = reg_names[regno];
+    return "%%" + (name[0] == 'r' ? name + "d" : "e" + name);
+}
+
+/* The counter in memory, and, of a library's thread, what brings its place into a register. */
+static std::string counter_at(int address, std::string *before)
+{
+    *before = "";
+    if (argument.global_counter)
+        return "__penumbra1_check(%%rip)";
+    if (!flag_shlib)
+        return "%%fs:__penumbra1_check@tpoff";
+    *before = "movq\t__penumbra1_check@gottpoff(%%rip), " + name_of(address) + "\n\t";
+    return "%%fs:(" + name_of(address) + ")";
+}
+
 /* dec counter, and what it takes to address it. */
 static std::string count_down(int scratch)
 {
-    if (argument.global_counter)
-        return "decl\t__penumbra1_check(%%rip)\n\t";
-    if (!flag_shlib)
-        return "decl\t%%fs:__penumbra1_check@tpoff\n\t";
-    std::string name = scratch >= 0 ? reg_names[scratch] : "ax";
-    if (name[0] != 'r')
-        name = "r" + name;
-    std::string count = "movq\t__penumbra1_check@gottpoff(%%rip), %%" + name +
-                        "\n\tdecl\t%%fs:(%%" + name + ")\n\t";
-    if (scratch >= 0)
+    std::string before, at = counter_at(scratch >= 0 ? scratch : AX_REG, &before);
+    std::string count = before + "decl\t" + at + "\n\t";
+    if (scratch >= 0 || before.empty())
         return count;
     return move_stack(-136) + "movq\t%%rax, (%%rsp)\n\t" + count + "movq\t(%%rsp), %%rax\n\t" +
            move_stack(136);
@@ -145,14 +163,38 @@ void check_emit_switch(basic_block block, rtx_code_label *label, bool jumps_if_o
               gen_rtvec(1, clobber(FLAGS_REG, CCmode)), label);
 }
 
-void check_emit(basic_block block, rtx_code_label *label, bool jumps_if_due, int scratch)
+void check_emit(basic_block block, rtx_code_label *label, bool jumps_if_due, int scratch,
+                const held &where)
 {
+    bool is_held = where.counter >= 0;
     bool uses_scratch = scratch >= 0 && flag_shlib && !argument.global_counter;
-    std::string text = count_down(scratch) + (jumps_if_due ? "js\t%l0" : "jns\t%l0");
+    std::string count = is_held ? "decl\t" + low_name_of(where.counter) + "\n\t"
+                                : count_down(scratch);
+    int changed = is_held ? where.counter : uses_scratch ? scratch : -1;
     rtx flags = clobber(FLAGS_REG, CCmode);
-    emit_jump(block, text,
-              uses_scratch ? gen_rtvec(2, flags, clobber(scratch, DImode)) : gen_rtvec(1, flags),
+    emit_jump(block, count + (jumps_if_due ? "js\t%l0" : "jns\t%l0"),
+              changed >= 0 ? gen_rtvec(2, flags, clobber(changed, DImode)) : gen_rtvec(1, flags),
               label);
+}
+
+static void emit_move(basic_block block, const std::string &text, int changed)
+{
+    rtx pattern = asm_plain(text);
+    if (changed >= 0)
+        pattern = gen_rtx_PARALLEL(VOIDmode, gen_rtvec(2, pattern, clobber(changed, DImode)));
+    set_location(emit_insn_after_noloc(pattern, BB_END(block), block));
+}
+
+void check_emit_load(basic_block block, const held &where)
+{
+    std::string before, at = counter_at(where.counter, &before);
+    emit_move(block, before + "movl\t" + at + ", " + low_name_of(where.counter), where.counter);
+}
+
+void check_emit_store(basic_block block, const held &where)
+{
+    std::string before, at = counter_at(where.address, &before);
+    emit_move(block, before + "movl\t" + low_name_of(where.counter) + ", " + at, where.address);
 }
 
 static std::string call_sample()

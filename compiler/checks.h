@@ -5,10 +5,17 @@
 #ifndef PENUMBRA_COMPILER_CHECKS_H
 #define PENUMBRA_COMPILER_CHECKS_H
 
+#include "held.h"
+
 /* Ends `block`, which falls through or jumps to its one successor, with a check whose jump to
  * `label` is taken if the counter is below zero (jumps_if_due) or if it is not. `scratch`: a
  * general register that is dead there, or -1. The flags are dead. */
-void check_emit(basic_block block, rtx_code_label *label, bool jumps_if_due, int scratch);
+void check_emit(basic_block block, rtx_code_label *label, bool jumps_if_due, int scratch,
+                const held &where);
+
+/* At the block's end: the counter comes into its register, or back to memory. */
+void check_emit_load(basic_block block, const held &where);
+void check_emit_store(basic_block block, const held &where);
 
 /* Ends `block`, which goes on to its one successor, with a site: 5 bytes that do nothing until they
  * are made a jump to `label`. */

@@ -4,6 +4,7 @@
 #include "arguments.h"
 #include "checks.h"
 #include "edges.h"
+#include "held.h"
 #include "layout.h"
 #include "operations.h"
 #include "partial.h"
@@ -26,6 +27,7 @@ struct duplication {
     std::vector<bool> goes_on;        /* by index: no check follows within the function's way */
     std::vector<basic_block> copy_of; /* by the original's index; NULL: not copied */
     std::set<int> copies;             /* by index */
+    std::set<int> slow_paths;         /* by index */
     std::map<int, basic_block> label_of; /* what has been split off a label, by its index */
     std::map<int, int> known_as;         /* blocks split off others, by index: the other's */
     std::map<int, basic_block> leads_to; /* checks, by index */
@@ -49,6 +51,14 @@ static int known_index(const duplication &d, const_basic_block block)
 {
     auto known = d.known_as.find(block->index);
     return known == d.known_as.end() ? block->index : known->second;
+}
+
+/* The loop of held.h that the block is in, in the checking code. Checks are where they lead to. */
+static int loop_of(const duplication &d, const_basic_block block)
+{
+    auto leads = d.leads_to.find(block->index);
+    const_basic_block to = leads == d.leads_to.end() ? block : leads->second;
+    return d.copies.count(to->index) ? HELD_NOWHERE : held_loop(known_index(d, to));
 }
 
 static bool has_abnormal_predecessor(basic_block block)
@@ -221,6 +231,8 @@ static const char *choose_checked(duplication *d)
                 if (flags_live(*d, e))
                     return "the flags are live at a check";
                 d->checked.push_back({e, dead_register(*d, e->dest), NULL, block, entry, back});
+                if (back && loop_of(*d, block) == loop_of(*d, e->dest))
+                    held_use(loop_of(*d, block));
             } else if (argument.counting && (entry || back) && !(e->flags & EDGE_COMPLEX) &&
                        !flags_live(*d, e)) {
                 d->counted.push_back({e, -1, NULL, block, entry, back});
@@ -293,9 +305,14 @@ static basic_block empty_block(basic_block like)
 }
 
 /* The slow path between a check and the copy. */
-static basic_block slow_path(const duplication &d, const checked_edge &c, basic_block to)
+static basic_block slow_path(duplication *whole, const checked_edge &c, basic_block to)
 {
+    const duplication &d = *whole;
     basic_block slow = empty_block(c.check);
+    whole->slow_paths.insert(slow->index);
+    held where = held_in(loop_of(d, c.check));
+    if (where.counter >= 0)
+        check_emit_store(slow, where);
     check_emit_sample(slow, c.entry ? 0 : operations_red_zone());
     basic_block copy = copy_of(d, to);
     layout_set_crossing(make_single_succ_edge(slow, copy ? copy : to, EDGE_FALLTHRU));
@@ -381,7 +398,7 @@ static basic_block fill_site(const checked_edge &c)
 
 /* Where the checked block follows the check, the check jumps to the slow path; else it jumps to the
  * checked block, and the slow path is what it falls through to. */
-static void fill_check(const duplication &d, const checked_edge &c)
+static void fill_check(duplication *d, const checked_edge &c)
 {
     basic_block check = argument.check == CHECK_COMPILED ? c.check : fill_site(c);
     edge stays = single_succ_edge(check);
@@ -390,7 +407,8 @@ static void fill_check(const duplication &d, const checked_edge &c)
     if (argument.counting)
         count_emit(check, true, c.entry, c.back);
     bool follows = check->next_bb == to;
-    check_emit(check, block_label(follows ? slow : to), follows, c.scratch);
+    check_emit(check, block_label(follows ? slow : to), follows, c.scratch,
+               held_in(loop_of(*d, c.check)));
     edge leaves = make_edge(check, slow, follows ? 0 : EDGE_FALLTHRU);
     stays->flags = (stays->flags & ~EDGE_FALLTHRU) | (follows ? EDGE_FALLTHRU : 0);
     set_unlikely(leaves, stays);
@@ -442,11 +460,44 @@ static void insert_on_ways(const duplication &d, basic_block copy)
         insert_on(d, copy, way, counts);
 }
 
+/* A slow path has the counter in memory already. */
+static bool moves_counter(const duplication &d, const_edge e)
+{
+    return loop_of(d, e->src) != loop_of(d, e->dest) && !d.slow_paths.count(e->dest->index) &&
+           (held_in(loop_of(d, e->src)).counter >= 0 || held_in(loop_of(d, e->dest)).counter >= 0);
+}
+
+/* Into its register where a loop is entered that holds it, and back to memory where it is left. */
+static void move_counter(const duplication &d)
+{
+    std::vector<edge> ways;
+    basic_block block;
+    FOR_ALL_BB_FN(block, cfun) {
+        edge e;
+        edge_iterator ei;
+        FOR_EACH_EDGE(e, ei, block->succs)
+            if (moves_counter(d, e))
+                ways.push_back(e);
+    }
+    for (edge way : ways) {
+        held from = held_in(loop_of(d, way->src)), to = held_in(loop_of(d, way->dest));
+        basic_block leads = way->dest, between = layout_split(way);
+        if (from.counter >= 0) {
+            check_emit_store(between, from);
+            layout_place_last(between); /* it is not to stand in the loop */
+            layout_place_before(between, leads);
+        }
+        if (to.counter >= 0)
+            check_emit_load(between, to);
+    }
+}
+
 const char *duplicate_function()
 {
     duplication d;
     std::vector<basic_block> single;
     layout_enter();
+    held_choose();
     edges_number();
     if (const char *without = paths_number())
         report_without_paths(without);
@@ -461,12 +512,13 @@ const char *duplicate_function()
         copy_blocks(&d);
         redirect_copies(d);
         for (const checked_edge &c : d.checked)
-            fill_check(d, c);
+            fill_check(&d, c);
         for (basic_block block : d.copied) {
             operations_insert(copy_of(d, block));
             paths_in_block(copy_of(d, block), known_index(d, block));
             insert_on_ways(d, copy_of(d, block));
         }
+        move_counter(d);
         paths_mark();
         for (basic_block block : d.copied) {
             pgo_remove_counted(block);

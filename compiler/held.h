@@ -1,0 +1,44 @@
+/* Loops in whose checking code the counter is held in a register: without calls, and with a general
+ * register that nothing uses there.
+ *
+ *     before            │ load                 the register is the counter ...
+ *                       v
+ *     loop       ┌──> block
+ *                │      │
+ *                └─ dec register; js ── due ──> store ──> sample ──> copy of the block
+ *                ^      │                                              │
+ *                └──────┼───────────────── load ───────────────────────┘
+ *     behind            v
+ *                     store                    ... and memory is, outside and in duplicates
+ *
+ * A check that leads into the loop counts in the register, too. A handler that interrupts the loop
+ * counts in memory from where the loop was entered; that is lost at its end. A share of what
+ * handlers do is sampled as before, for where a loop begins in an interval does not depend on them.
+ *
+ * A block is known by its index before the graph was changed.
+ *
+ * Context: held_choose before the graph is changed, with liveness known; the rest until the next
+ * function. */
+#ifndef PENUMBRA_COMPILER_HELD_H
+#define PENUMBRA_COMPILER_HELD_H
+
+enum { HELD_NOWHERE = -1 };
+
+/* Where the counter is, in a stretch of code. */
+struct held {
+    int counter; /* a register, or HELD_NOWHERE: memory */
+    int address; /* a register to address memory by: in libraries */
+};
+
+void held_choose();
+
+/* Which loop the block is in, from 0; HELD_NOWHERE: in none. */
+int held_loop(int block);
+
+/* A back edge of this loop has a check: of other loops the counter stays in memory. */
+void held_use(int loop);
+
+/* Where the counter is in that loop, or in none. */
+held held_in(int loop);
+
+#endif
