@@ -177,24 +177,45 @@ void check_emit(basic_block block, rtx_code_label *label, bool jumps_if_due, int
               label);
 }
 
-static void emit_move(basic_block block, const std::string &text, int changed)
+/* movq or movd, between a vector register and another place. */
+static std::string vector_move(const char *move, const std::string &from, const std::string &to)
 {
-    rtx pattern = asm_plain(text);
-    if (changed >= 0)
-        pattern = gen_rtx_PARALLEL(VOIDmode, gen_rtvec(2, pattern, clobber(changed, DImode)));
+    return std::string(TARGET_AVX ? "v" : "") + move + "\t" + from + ", " + to + "\n\t";
+}
+
+static std::string vector_name(int regno)
+{
+    return std::string("%%") + reg_names[regno];
+}
+
+static void emit_move(basic_block block, const std::string &text, const held &where)
+{
+    std::vector<rtx> parts = {asm_plain(text), clobber(where.counter, DImode)};
+    for (int regno : {where.kept, where.scratch})
+        if (regno >= 0)
+            parts.push_back(clobber(regno, V4SImode));
+    rtx pattern = gen_rtx_PARALLEL(VOIDmode, gen_rtvec_v((int)parts.size(), parts.data()));
     set_location(emit_insn_after_noloc(pattern, BB_END(block), block));
 }
 
 void check_emit_load(basic_block block, const held &where)
 {
-    std::string before, at = counter_at(where.counter, &before);
-    emit_move(block, before + "movl\t" + at + ", " + low_name_of(where.counter), where.counter);
+    std::string before, at = counter_at(where.counter, &before), keep;
+    if (where.kept >= 0)
+        keep = vector_move("movq", name_of(where.counter), vector_name(where.kept));
+    emit_move(block, keep + before + "movl\t" + at + ", " + low_name_of(where.counter), where);
 }
 
 void check_emit_store(basic_block block, const held &where)
 {
-    std::string before, at = counter_at(where.address, &before);
-    emit_move(block, before + "movl\t" + low_name_of(where.counter) + ", " + at, where.address);
+    std::string before, at = counter_at(where.counter, &before), count = low_name_of(where.counter);
+    std::string text = "movl\t" + count + ", " + at + "\n\t";
+    if (where.scratch >= 0)
+        text = vector_move("movd", count, vector_name(where.scratch)) + before +
+               vector_move("movd", vector_name(where.scratch), at);
+    if (where.kept >= 0)
+        text += vector_move("movq", vector_name(where.kept), name_of(where.counter));
+    emit_move(block, text, where);
 }
 
 static std::string call_sample()

@@ -1,15 +1,18 @@
-/* Loops in whose checking code the counter is held in a register: without calls, and with a general
- * register that nothing uses there.
+/* Loops in whose checking code the counter is held in a register that they do not use.
  *
  *     before            │ load                 the register is the counter ...
  *                       v
- *     loop       ┌──> block
- *                │      │
+ *     loop       ┌──> block ──> store ──> block with a call ──> load ──┐
+ *                │      │                                              │
+ *                │      │ <────────────────────────────────────────────┘
  *                └─ dec register; js ── due ──> store ──> sample ──> copy of the block
  *                ^      │                                              │
  *                └──────┼───────────────── load ───────────────────────┘
  *     behind            v
  *                     store                    ... and memory is, outside and in duplicates
+ *
+ * A register that has a value for later is kept in a vector register meanwhile. Whether all that is
+ * less than it saves is judged by gcc's counts of edges, estimated or measured.
  *
  * A check that leads into the loop counts in the register, too. A handler that interrupts the loop
  * counts in memory from where the loop was entered; that is lost at its end. A share of what
@@ -24,10 +27,11 @@
 
 enum { HELD_NOWHERE = -1 };
 
-/* Where the counter is, in a stretch of code. */
+/* Where the counter is, in a stretch of code: registers, or HELD_NOWHERE. */
 struct held {
-    int counter; /* a register, or HELD_NOWHERE: memory */
-    int address; /* a register to address memory by: in libraries */
+    int counter; /* a general one; none: memory */
+    int kept;    /* the vector register that has the former's own value; none: it has none */
+    int scratch; /* a vector register, for the way to a library's thread-local memory */
 };
 
 void held_choose();

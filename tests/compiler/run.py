@@ -10,6 +10,8 @@ at every interval and when disarmed. Expectations:
   exact       at interval 1, with full and with partial duplication and with none, the counts of all
               events are those of exhaustive instrumentation
   property1   no more checks are executed than functions are entered and back edges taken
+  counted     no check is lost: there are as many samples as the interval and the checks ask for
+  held        in loops the counter is held in a register that is free, and in one that is not
   left=NAME   the report says that function NAME is left as it is; others are not
   library     PROGRAM is loads, and gets a library
 """
@@ -29,9 +31,10 @@ FLAGS = {
     "parallel": ["-O2 -fopenmp"],
     "exceptions": ["-O2 -g"],
     "loads": ["-O2 -pthread"],
+    "loops": ["-O2", "-O2 -fPIC", "-O3 -mavx2 -fno-pie -no-pie"],
 }
 VARIANTS = ["full", "partial", "none"]
-WITH_GLOBAL_COUNTER = ["gotos", "memory"]
+WITH_GLOBAL_COUNTER = ["gotos", "memory", "loops"]
 VARIANTS_OF_PATHS = ["full", "partial", "full check=switched"]
 WITH_THREADS = ["parallel", "loads"]
 WITH_CHECKS_ALONE = ["gotos", "memory"]
@@ -121,6 +124,21 @@ def check_branch_sites(text, where):
         fail(f"{where}: no conditional jump of the program's own is a site")
 
 
+def check_counted(text, interval, where):
+    samples, checks = map(int, re.search(r"# samples (\d+) checks (\d+)", text).groups())
+    if checks < 10000 or samples != (checks + interval - 1) // interval:
+        fail(f"{where}: at interval {interval} {samples} samples of {checks} checks")
+
+
+def check_held(program, where):
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True,
+                          check=True).stdout
+    for what, pattern in (("free register", r"\sdecl? +%[er]\w+\n.*\sjn?s "),
+                          ("register that is not free", r"\sv?movq +%r\w+,%xmm([89]|1[0-5])\n")):
+        if not re.search(pattern, code):
+            fail(f"{where}: in no loop the counter is held in a {what}")
+
+
 def check_alone(build, native):
     """Checks without duplicates are on each entry, or on each back edge, and nothing is counted."""
     for variant in ("entries", "back-edges"):
@@ -152,6 +170,8 @@ def check_variant(build, variant, what, native, expectations):
     program = build.compile("program", options)
     arguments = build.library(options)
     check_report(report, {e[5:] for e in expectations if e.startswith("left=")}, where)
+    if "held" in expectations and variant in ("full", "partial"):
+        check_held(program, where)
     at_one = ""
     for interval in INTERVALS:
         seen, text = build.run(program, arguments, interval)
@@ -161,6 +181,8 @@ def check_variant(build, variant, what, native, expectations):
             at_one = text
         if interval in ("1", "997") and "property1" in expectations and variant != "none":
             check_property1(text, where)
+        if int(interval.replace("off", "0")) > 1 and "counted" in expectations and variant != "none":
+            check_counted(text, int(interval), where)
         rotated = "property1" in expectations and "-O0" not in build.flags
         if interval == "1" and "check=patched" in variant and rotated:
             check_branch_sites(text, where)
