@@ -20,8 +20,10 @@ INPUT = 300_000  # bytes
 
 
 def check_addresses(binary):
+    """{address of a check's first instruction: whether the counter is in a register there}"""
     said = subprocess.run(["objdump", "-d", "--no-show-raw-insn", binary], capture_output=True, text=True, check=True).stdout
-    return {int(a, 16) for a in re.findall(r"^ *([0-9a-f]+):\s+decl? +%fs:", said, re.M)}
+    found = re.findall(r"^ *([0-9a-f]+):\s+decl? +(%fs:|%[er]\w+\n.*\sjn?s )", said, re.M)
+    return {int(address, 16): counter != "%fs:" for address, counter in found}
 
 
 def small(bench, name):
@@ -36,8 +38,9 @@ def small(bench, name):
 
 
 def executed(bench, name, binary):
-    """Instructions of the program itself, without its libraries, and the checks among them."""
-    out, checks, counts = os.path.join(bench.work, "counts"), check_addresses(binary), [0, 0]
+    """Instructions of the program itself, without its libraries, the checks among them, and those with the counter in a
+    register."""
+    out, checks, counts = os.path.join(bench.work, "counts"), check_addresses(binary), [0, 0, 0]
     subprocess.run(["valgrind", "-q", "--tool=callgrind", "--dump-instr=yes", "--compress-strings=no", "--compress-pos=no",
                     f"--callgrind-out-file={out}", binary, *small(bench, name)], stdout=subprocess.DEVNULL, check=True)
     own = called = False
@@ -49,19 +52,21 @@ def executed(bench, name, binary):
                 called = True  # the next line is what the called function costs
             elif line.startswith("0x"):
                 address, _, cost = line.split()[:3]
+                held = checks.get(int(address, 16))
                 if own and not called:
                     counts[0] += int(cost)
-                    counts[1] += int(cost) if int(address, 16) in checks else 0
+                    counts[1] += int(cost) if held is not None else 0
+                    counts[2] += int(cost) if held else 0
                 called = False
     return counts
 
 
 def measure(bench, name):
-    plain, _ = executed(bench, name, bench.build(name, "plain", "-O2"))
+    plain, *_ = executed(bench, name, bench.build(name, "plain", "-O2"))
     cells = [f"{plain / 1e6:.1f}"]
     for way, (flags, options) in WAYS.items():
-        total, checks = executed(bench, name, bench.build(name, way, flags + bench.flags(options)))
-        cells.append(f"{100 * (total / plain - 1):+.1f}% ({200 * checks / plain:+.1f})")
+        total, checks, held = executed(bench, name, bench.build(name, way, flags + bench.flags(options)))
+        cells.append(f"{100 * (total / plain - 1):+.1f}% ({200 * checks / plain:+.1f}, {100 * held / checks:.0f}%)")
     return cells
 
 

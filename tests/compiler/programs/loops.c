@@ -1,5 +1,5 @@
-/* Loops in which the counter of checks is held in a register: with registers to spare and with none,
- * with several exits, calls that are rare, loops within, a table, floating point. */
+/* Loops in which the counter of checks is held in a register: with registers to spare and with
+ * none, with several exits, calls that are rare, loops within, a table, floating point. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
