@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-from harness import (Failure, PATIENCE, PENUMBRA, Recording, expect, kernel_events, main,
+from harness import (Failure, PATIENCE, PENUMBRA, Recording, eventful, expect, kernel_events, main,
                      needs_kernel_events, nodes, run, target)
 
 
@@ -263,15 +263,6 @@ def context_switches():
     needs_kernel_events()
     r = Recording([target("eintr")], ("-e", "context-switches", "-c", "11"))
     expect(r.samples() > 100, f"only {r.samples()} samples")
-
-
-def eventful(command, options, around):
-    """Sampled by events all the time: a timer's samples give time in the kernel to who called it."""
-    for _ in range(8):
-        r = Recording(command, options, around=around)
-        if "switched so often" not in "".join(r.report["notes"]):
-            return r
-    sys.exit(77)  # other programs take the processor away all the time
 
 
 def older_kernel():

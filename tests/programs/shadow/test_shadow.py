@@ -394,7 +394,7 @@ def room():
     """Storage runs short while the collector stands still: shadows wait for it, their time is
     nobody's."""
     work = ("import ast, decimal, difflib, inspect, json, re, tarfile\n"
-            "for i in range(6):\n"
+            "for i in range(30):\n"
             "    ast.parse(inspect.getsource(tarfile)), json.loads(json.dumps(list(range(20000))))\n"
             "    re.findall('(a|b)*c', 'ab' * 500 + 'c' * i), decimal.Decimal(2) ** 50\n"
             "    compile(inspect.getsource(inspect), 'x', 'exec'), list(difflib.unified_diff(list('abcdef' * 30), list('abxdef' * 30)))\n")
