@@ -13,11 +13,12 @@ import store
 import suite
 import tables
 
-WAYS = {"plain": (), "values": ("--tool", "values"), "shadow": ("--carrier", "shadow", "--tool", "values", "--budget", "1%"),
+WAYS = {"plain": (), "fast": ("-F", "997"), "values": ("--tool", "values"),
+        "shadow": ("--carrier", "shadow", "--tool", "values", "--budget", "1%"),
         "budget": ("--budget", "1%"), "wall": ("-e", "wall"), "malloc": ("-e", "malloc"), "faults": ("-e", "page-faults"),
         "attach": ("-p",)}
-TITLES = {"plain": "plain sampling", "values": "`--tool values`", "shadow": "shadows, `--budget 1%`", "budget": "`--budget 1%`",
-          "wall": "`-e wall`", "malloc": "`-e malloc`", "faults": "`-e page-faults`", "attach": "attached (`-p`)"}
+TITLES = {"plain": "plain sampling", "fast": "`-F 997`", "values": "`--tool values`", "shadow": "shadows, `--budget 1%`",
+          "budget": "`--budget 1%`", "wall": "`-e wall`", "malloc": "`-e malloc`", "faults": "`-e page-faults`", "attach": "attached (`-p`)"}
 ATTACH = """hold=$1 ready=$2 penumbra=$3 profile=$4; shift 4
 "$@" & p=$!
 until [ -s "$ready" ] && ! [ /proc/$p/exe -ef "$hold" ]; do sleep 0.01; done
