@@ -102,6 +102,18 @@ static void find_memory(struct measuring *g)
     find_caches(g);
 }
 
+static void find_targets(struct measuring *g)
+{
+    struct machine *m = &g->m;
+    struct measured_targets targets = measure_targets(&g->t);
+    struct measured_bubbles bubbles = measure_bubbles(&g->t);
+    found(g, &m->btb_l1_size, targets.entries);
+    found(g, &m->btb_l2_penalty, targets.penalty);
+    found(g, &m->return_penalty, bubbles.back);
+    found(g, &m->indirect_penalty, bubbles.indirect);
+    m->btb_l1_size -= m->btb_l1_size % m->btb_l1_ways;
+}
+
 static void find_window(struct measuring *g)
 {
     struct machine *m = &g->m;
@@ -142,6 +154,7 @@ bool calibrate(struct machine *m, bool measured[], double seconds, struct err *e
     bool ok = timing_make(&g.t, MEASURE_CHASE, seconds, e);
     if (ok) {
         find_window(&g);
+        find_targets(&g);
         find_classes(&g);
         find_memory(&g);
         if (g.t.failed)

@@ -47,6 +47,16 @@ double measure_misprediction(struct timing *t);
 enum measure_filler { WINDOW_NOPS, WINDOW_LOADS, WINDOW_STORES };
 double measure_window(struct timing *t, enum measure_filler filler);
 
+/* ---- targets of branches (measure_targets.c) ---- */
+
+/* entries: of the BTB's first level; penalty: cycles more where one is in the second. 0: there are
+ * no two levels. */
+struct measured_targets { double entries, penalty; };
+struct measured_targets measure_targets(struct timing *t);
+/* Cycles of a predicted return, or indirect jump, beyond those of a jump. */
+struct measured_bubbles { double back, indirect; };
+struct measured_bubbles measure_bubbles(struct timing *t);
+
 /* ---- memory (measure_memory.c) ---- */
 
 /* A cycle, of words so many bytes apart. */

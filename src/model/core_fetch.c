@@ -111,6 +111,17 @@ uint64_t core_fetch_inserted(struct model_core *core, uint64_t pc, struct model_
     return core->fetch;
 }
 
+/* Cycles in which nothing is fetched, behind a taken branch that is predicted rightly. */
+static uint32_t bubble(const struct machine *m, enum uop_transfer transfer, enum prediction p)
+{
+    uint32_t target = transfer == TRANSFER_RETURN ? m->return_penalty
+                      : transfer == TRANSFER_CALL_INDIRECT || transfer == TRANSFER_JUMP_INDIRECT
+                          ? m->indirect_penalty
+                          : 0;
+    uint32_t late = p == PREDICTED_LATE ? m->btb_l2_penalty : 0;
+    return target > late ? target : late;
+}
+
 void core_follow(struct model_core *core, const struct uop_insn *insn, const struct uop_executed *x,
                  uint64_t done, struct model_cost *cost)
 {
@@ -130,6 +141,8 @@ void core_follow(struct model_core *core, const struct uop_insn *insn, const str
         core_redirect(core, done, COST_BRANCH);
     else if (p == REDIRECTED)
         core_redirect(core, core->fetch + 1 + core->m->decode_redirect_penalty, COST_FRONT_END);
-    else if (x->next != behind)
+    else if (x->next != behind) {
         next_group(core);
+        core->fetch += bubble(core->m, (enum uop_transfer)insn->transfer, p);
+    }
 }

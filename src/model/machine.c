@@ -11,7 +11,7 @@
 #define ROW(name_, kind_, least_, most_, what_)                                                    \
     {.name = #name_, .kind = MACHINE_##kind_, .field = offsetof(struct machine, name_),            \
      .least = (least_), .most = (most_), .what = (what_)},
-#define DISE_ROW(name_, kind_, least_, most_, usual_, what_)                                       \
+#define OPTIONAL_ROW(name_, kind_, least_, most_, usual_, what_)                                   \
     {.name = #name_, .kind = MACHINE_##kind_, .field = offsetof(struct machine, name_),            \
      .least = (least_), .most = (most_), .what = (what_), .usual = (usual_), .optional = true},
 #define PORT_ROW(id, name_, what_)                                                                 \
@@ -28,7 +28,7 @@
 
 static const struct machine_key keys[] = {
     MACHINE_KEYS(ROW) UOP_CLASSES_TIMED(TIME_ROWS) UOP_CLASSES_MEMORY(PORT_ROW)
-        MACHINE_DISE_KEYS(DISE_ROW)};
+        MACHINE_OPTIONAL_KEYS(OPTIONAL_ROW) MACHINE_DISE_KEYS(OPTIONAL_ROW)};
 enum { KEYS = sizeof keys / sizeof *keys };
 _Static_assert(KEYS <= sizeof((struct machine *)0)->given, "each key is noted");
 
@@ -194,7 +194,8 @@ static bool check_caches(const struct machine *m, struct err *e)
         const char *name;
         uint32_t size, ways;
     } caches[] = {CACHE(l1i), CACHE(l1d), CACHE(l2), CACHE(l3)},
-      tables[] = {CACHE(itlb), CACHE(dtlb), CACHE(stlb), CACHE(btb)};
+      tables[] = {CACHE(itlb), CACHE(dtlb), CACHE(stlb), CACHE(btb),
+                CACHE(btb_l1)};
 #undef CACHE
     for (unsigned i = 0; i < sizeof caches / sizeof *caches; i++) {
         if (caches[i].size % LINE)

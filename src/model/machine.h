@@ -87,6 +87,16 @@ enum machine_prefetcher { PREFETCHER_NONE, PREFETCHER_NEXT_LINE, PREFETCHER_STRI
     X(stlb_latency, COUNT, 0, 100, "cycles more where one is there")                               \
     X(page_walk_latency, COUNT, 0, 1000, "cycles more where none is there")
 
+/* These may be left out, too; the columns are those below. */
+#define MACHINE_OPTIONAL_KEYS(X)                                                                   \
+    X(btb_l1_size, COUNT, 0, 1 << 20, 0,                                                           \
+      "targets that the first level of the BTB remembers; 0: it has one level")                    \
+    X(btb_l1_ways, COUNT, 1, 64, 4, "ways of that")                                                \
+    X(btb_l2_penalty, COUNT, 0, 100, 1,                                                            \
+      "cycles lost where a taken branch is in the BTB, not in its first level")                    \
+    X(return_penalty, COUNT, 0, 100, 0, "cycles lost at a predicted return")                       \
+    X(indirect_penalty, COUNT, 0, 100, 0, "cycles lost at another predicted indirect branch")
+
 /* The DISE engine of the decode stage (model/dise.h): these may be left out. X(key, kind, least,
  * most, what it is if it is not given, what it is). */
 #define MACHINE_DISE_KEYS(X)                                                                       \
@@ -109,6 +119,7 @@ struct machine {
     MACHINE_KEYS(MACHINE_FIELD)
 #undef MACHINE_FIELD
 #define MACHINE_FIELD(name, kind, least, most, usual, what) uint32_t name;
+    MACHINE_OPTIONAL_KEYS(MACHINE_FIELD)
     MACHINE_DISE_KEYS(MACHINE_FIELD)
 #undef MACHINE_FIELD
     /* By enum uop_class: bits of ports; latency, and cycles until the next may begin, of those that

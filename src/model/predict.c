@@ -65,6 +65,7 @@ bool predictor_make(struct predictor *p, const struct machine *m)
         p->bimodal[i] = p->global[i] = COUNTER_TAKEN - 1;
     return p->bimodal && p->global && p->choice && p->targets && p->indirect && p->returns &&
            set_table_make(&p->btb, m->btb_size, m->btb_ways) &&
+           set_table_make(&p->btb_l1, m->btb_l1_size, m->btb_l1_ways) &&
            (m->branch_predictor != PREDICTOR_TAGE || make_tage(p));
 }
 
@@ -77,6 +78,7 @@ void predictor_free(struct predictor *p)
     free(p->indirect);
     free(p->returns);
     set_table_free(&p->btb);
+    set_table_free(&p->btb_l1);
     for (unsigned i = 0; i < TAGE_TABLES; i++)
         free(p->tage[i]);
 }
@@ -224,15 +226,25 @@ static uint64_t btb_tag(uint64_t pc)
     return pc ^ pc >> 5 ^ pc >> 13;
 }
 
-/* Whether the BTB knew it. */
-static bool target_known(struct predictor *p, uint64_t pc, uint64_t target, bool *same)
+/* Whether the first level of the BTB knows where the branch is; it does from now on. */
+static bool known_first(struct predictor *p, uint64_t pc)
 {
-    bool hit;
+    bool hit = true;
+    uint64_t evicted;
+    if (p->m->btb_l1_size)
+        set_table_find(&p->btb_l1, btb_tag(pc), true, &hit, &evicted);
+    return hit;
+}
+
+/* A taken branch whose direction is predicted rightly. *same: the BTB has this target for it. */
+static enum prediction judge_target(struct predictor *p, uint64_t pc, uint64_t target, bool *same)
+{
+    bool hit, first = known_first(p, pc);
     uint64_t evicted;
     uint32_t entry = set_table_find(&p->btb, btb_tag(pc), true, &hit, &evicted);
     *same = hit && p->targets[entry] == target;
     p->targets[entry] = target;
-    return hit;
+    return !hit ? REDIRECTED : first ? PREDICTED : PREDICTED_LATE;
 }
 
 static enum prediction judge_indirect(struct predictor *p, uint64_t pc, uint64_t target)
@@ -240,11 +252,11 @@ static enum prediction judge_indirect(struct predictor *p, uint64_t pc, uint64_t
     uint32_t at = (uint32_t)(spread(pc) ^ p->path ^ p->path >> 11) & (p->m->indirect_size - 1);
     struct indirect *i = &p->indirect[at];
     bool same, by_history = i->pc == pc;
-    target_known(p, pc, target, &same);
+    enum prediction known = judge_target(p, pc, target, &same);
     bool right = by_history ? i->target == target : same;
     *i = (struct indirect){pc, target};
     p->path = p->path << 3 ^ ((target ^ target >> 5) & 0xfff); /* alike wherever it is mapped */
-    return right ? PREDICTED : MISPREDICTED;
+    return !right ? MISPREDICTED : known == PREDICTED ? PREDICTED : PREDICTED_LATE;
 }
 
 static void push_return(struct predictor *p, uint64_t to)
@@ -263,7 +275,8 @@ static enum prediction judge_return(struct predictor *p, uint64_t target)
 static enum prediction judge_branch(struct predictor *p, uint64_t pc, uint64_t behind,
                                     uint64_t next)
 {
-    bool taken = next != behind, same, known, right;
+    bool taken = next != behind, same, right;
+    enum prediction known;
     if (p->m->branch_predictor == PREDICTOR_PERFECT)
         right = true;
     else if (p->m->branch_predictor == PREDICTOR_TAGE)
@@ -271,8 +284,8 @@ static enum prediction judge_branch(struct predictor *p, uint64_t pc, uint64_t b
     else
         right = judge_two(p, pc, taken);
     remember(p, taken);
-    known = !taken || target_known(p, pc, next, &same);
-    return !right ? MISPREDICTED : known ? PREDICTED : REDIRECTED;
+    known = taken ? judge_target(p, pc, next, &same) : PREDICTED;
+    return right ? known : MISPREDICTED;
 }
 
 enum prediction predictor_judge(struct predictor *p, enum uop_transfer transfer, uint64_t pc,
@@ -283,8 +296,8 @@ enum prediction predictor_judge(struct predictor *p, enum uop_transfer transfer,
     case TRANSFER_BRANCH: return judge_branch(p, pc, behind, next);
     case TRANSFER_CALL:
         push_return(p, behind);
-        return target_known(p, pc, next, &same) ? PREDICTED : REDIRECTED;
-    case TRANSFER_JUMP: return target_known(p, pc, next, &same) ? PREDICTED : REDIRECTED;
+        return judge_target(p, pc, next, &same);
+    case TRANSFER_JUMP: return judge_target(p, pc, next, &same);
     case TRANSFER_CALL_INDIRECT: push_return(p, behind); return judge_indirect(p, pc, next);
     case TRANSFER_JUMP_INDIRECT: return judge_indirect(p, pc, next);
     case TRANSFER_RETURN: return judge_return(p, next);

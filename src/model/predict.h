@@ -29,7 +29,7 @@ struct predictor {
     uint64_t recent;             /* the same, as bits */
     uint64_t path;               /* of targets of indirect branches */
     uint32_t chance;             /* of the allocation in tables */
-    struct set_table btb;
+    struct set_table btb, btb_l1;
     uint64_t *targets;           /* by entry of the BTB */
     struct indirect { uint64_t pc, target; } *indirect;
     uint64_t *returns;
@@ -41,6 +41,7 @@ void predictor_free(struct predictor *p);
 
 enum prediction {
     PREDICTED,    /* rightly, when it was fetched */
+    PREDICTED_LATE, /* rightly, by the second level of the BTB */
     REDIRECTED,   /* taken, and its target known only when it was decoded */
     MISPREDICTED,
 };

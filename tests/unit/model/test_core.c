@@ -410,11 +410,11 @@ static void tage_knows_long_loops(void **state)
 }
 
 /* Jumps to the next one, at equal distances; cycles that each takes. */
-static double aligned_jumps(unsigned count, unsigned distance)
+static double jumps(const char *const *sets, enum uop_transfer transfer, unsigned count,
+                    unsigned distance)
 {
-    static const char *const sets[] = {"btb_size=2048", "btb_ways=8", NULL};
     static struct kernel k;
-    struct uop_insn jump = {.length = LENGTH, .transfer = TRANSFER_JUMP};
+    struct uop_insn jump = {.length = LENGTH, .transfer = (uint8_t)transfer};
     enum { ROUNDS = 10 };
     uint64_t begin = 0;
     kernel_init(&k, sets);
@@ -429,6 +429,59 @@ static double aligned_jumps(unsigned count, unsigned distance)
     double cycles = (double)(model_cycles(core) - begin) / (ROUNDS - ROUNDS / 2) / count;
     model_core_free(core);
     return cycles;
+}
+
+static double aligned_jumps(unsigned count, unsigned distance)
+{
+    static const char *const sets[] = {"btb_size=2048", "btb_ways=8", NULL};
+    return jumps(sets, TRANSFER_JUMP, count, distance);
+}
+
+/* A circle of jumps that the first level of the BTB has no room for takes the second level's time
+ * for each. */
+static void levels_of_the_btb_have_their_times(void **state)
+{
+    (void)state;
+    static const char *const two[] = {"btb_l1_size=128", "btb_l1_ways=4", "btb_l2_penalty=3", NULL};
+    assert_near(jumps(two, TRANSFER_JUMP, 64, 32), 1);
+    assert_near(jumps(two, TRANSFER_JUMP, 512, 32), 4);
+    static const char *const one[] = {"btb_l1_size=0", "btb_l2_penalty=3", NULL};
+    assert_near(jumps(one, TRANSFER_JUMP, 512, 32), 1);
+}
+
+static void predicted_indirect_jumps_and_returns_have_their_bubbles(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {"indirect_penalty=2", "return_penalty=4", NULL};
+    static const char *const both[] = {"indirect_penalty=2", "btb_l1_size=32", "btb_l1_ways=4",
+                                       "btb_l2_penalty=1", NULL};
+    assert_near(jumps(sets, TRANSFER_JUMP, 64, 32), 1);
+    assert_near(jumps(sets, TRANSFER_JUMP_INDIRECT, 64, 32), 3);
+    assert_near(jumps(both, TRANSFER_JUMP_INDIRECT, 64, 32), 3); /* the longer one, not both */
+    static struct kernel k;
+    struct uop_insn call = {.length = LENGTH, .transfer = TRANSFER_CALL};
+    struct uop_insn back = {.length = LENGTH, .transfer = TRANSFER_RETURN};
+    struct uop_insn again = {.length = LENGTH, .transfer = TRANSFER_JUMP};
+    enum { CALLS = 100, ROUNDS = 10, FUNCTION = CODE + 0x1000, END = CODE + CALLS * LENGTH };
+    kernel_init(&k, sets);
+    kernel_uop(&call, UOP_BRANCH, NO, NO);
+    kernel_uop(&back, UOP_BRANCH, NO, NO);
+    kernel_uop(&again, UOP_BRANCH, NO, NO);
+    struct model_core *core = model_core_new(&k.machine);
+    uint64_t begin = 0;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        if (round == ROUNDS / 2)
+            begin = model_cycles(core);
+        for (uint64_t at = CODE; at < END; at += LENGTH) {
+            uint64_t behind = at + LENGTH;
+            model_step(core, &call, &(struct uop_executed){.pc = at, .next = FUNCTION}, &k.cost);
+            model_step(core, &back, &(struct uop_executed){.pc = FUNCTION, .next = behind},
+                       &k.cost);
+        }
+        model_step(core, &again, &(struct uop_executed){.pc = END, .next = CODE}, &k.cost);
+    }
+    assert_near((double)(model_cycles(core) - begin) / (ROUNDS - ROUNDS / 2) / CALLS, 1 + 1 + 4);
+    model_core_free(core);
 }
 
 /* As many jumps as half of the BTB has entries are in it, wherever they are. */
@@ -636,6 +689,8 @@ int main(void)
         cmocka_unit_test(history_predicts_what_alternates),
         cmocka_unit_test(tage_knows_long_loops),
         cmocka_unit_test(aligned_branches_have_all_of_the_btb),
+        cmocka_unit_test(levels_of_the_btb_have_their_times),
+        cmocka_unit_test(predicted_indirect_jumps_and_returns_have_their_bubbles),
         cmocka_unit_test(returns_and_targets_are_remembered),
         cmocka_unit_test(random_ones_are_deterministic),
         cmocka_unit_test(repeated_strings_take_their_bytes),

@@ -107,7 +107,7 @@ static void sizes_go_together(void **state)
     static const char *const pairs[] = {"l1d_size=100", "l1d_ways=7",    "l2_latency=4",
                                         "l3_latency=14", "memory_latency=50", "retire_width=11",
                                         "rob_size=4", "l2_prefetcher=stride", "dtlb_ways=5",
-                                        "btb_ways=5", "uop_cache_size=5",
+                                        "btb_ways=5", "btb_l1_size=7", "uop_cache_size=5",
                                         "vector_bytes=24", "vector_bytes=8", "rob_sise=3",
                                          "rob_size", "=3"};
     for (unsigned i = 0; i < sizeof pairs / sizeof *pairs; i++) {
