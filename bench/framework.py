@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Instrumentation sampling as its paper measures it (docs/instrumentation.md): the Tables 1 to 4 of Arnold and Ryder, with
+"""Instrumentation sampling as its paper measures it (docs/instrumentation.md): the Tables 1 to 5 of Arnold and Ryder, with
 their columns, and the accuracy of each program.
 
 usage: framework.py PENUMBRA [--only NAME,...] [--rounds N] [--core N] [--folder DIR]
@@ -28,6 +28,8 @@ TABLE_1 = ["exhaustive, calls", "exhaustive, fields"]
 TABLE_2 = ["full", "back-edges", "entries", "patched", "switched"]
 TABLE_3 = ["none, calls", "none, fields"]
 SAMPLED = ("full", "none")
+WINDOWS = 10
+TIMER = "1ms"  # the paper's has 10 ms, on a machine that is a hundred times slower
 
 
 def made(bench, name, way, flags):
@@ -44,10 +46,10 @@ def made(bench, name, way, flags):
         return binary, float(file.read())
 
 
-def recorded(bench, name, binary, variant, interval):
-    path = os.path.join(bench.work, name, f"{variant}-{interval}.pnb")
+def recorded(bench, name, binary, variant, interval, *options):
+    path = os.path.join(bench.work, name, "-".join([variant, str(interval), *options]).replace(" ", "") + ".pnb")
     if not os.path.exists(path):
-        subprocess.run([*bench.recording, "--interval", str(interval), "-o", path + ".new", "--", binary,
+        subprocess.run([*bench.recording, "--interval", str(interval), *options, "-o", path + ".new", "--", binary,
                         *bench.arguments(name)], stdout=subprocess.DEVNULL, cwd=bench.place(name),
                        env=os.environ | bench.env(name), check=True)
         os.rename(path + ".new", path)
@@ -58,6 +60,11 @@ def asked(bench, command, *words):
     return json.loads(subprocess.run([bench.penumbra, command, "--json", *words], capture_output=True, check=True).stdout)
 
 
+def judged(bench, perfect, sampled):
+    overlaps = [asked(bench, "compare", "--by", kind, perfect, sampled)["overlap"] for kind in KINDS.values()]
+    return asked(bench, "report", sampled)["taken"], *overlaps
+
+
 def accuracy(bench, name, binaries):
     """{variant, interval: (samples, overlap of calls, of fields)}, against all events, which interval 1 counts exactly."""
     perfect = recorded(bench, name, binaries["full"], "full", 1)
@@ -65,8 +72,12 @@ def accuracy(bench, name, binaries):
     for variant in SAMPLED:
         for interval in INTERVALS:
             sampled = recorded(bench, name, binaries[variant], variant, interval)
-            overlaps = [asked(bench, "compare", "--by", kind, perfect, sampled)["overlap"] for kind in KINDS.values()]
-            found[variant, interval] = (asked(bench, "report", sampled)["taken"], *overlaps)
+            found[variant, interval] = judged(bench, perfect, sampled)
+    switched = binaries["switched"]
+    found["windows"] = judged(bench, perfect, recorded(bench, name, switched, "switched", 1000, "--windows", str(WINDOWS)))
+    found["timer"] = judged(bench, perfect, recorded(bench, name, switched, "switched", 1000, "--timer", TIMER))
+    as_often = max(1, round(asked(bench, "report", perfect)["taken"] / max(1, found["timer"][0])))
+    found["counter"] = judged(bench, perfect, recorded(bench, name, switched, "switched", as_often))
     return found
 
 
@@ -88,6 +99,8 @@ def measure(bench, name):
         times = bench.compare(name, base | alone | exhaustive)
         sampled = {sampled_copy(v, i): bench.records(binaries[v], "--interval", str(i))
                    for v in SAMPLED for i in INTERVALS}
+        sampled["windows"] = bench.records(binaries["switched"], "--windows", str(WINDOWS))
+        sampled["switched, recorded"] = bench.records(binaries["switched"])
         times |= bench.compare(name, base | sampled)
     return {"sizes": sizes, "compiled": compiled, "times": times, "accuracy": accuracy(bench, name, binaries)}
 
@@ -136,6 +149,13 @@ def main():
     for variant in SAMPLED:
         print_table(f"Table 4, {variant}: overhead in percent, overlap in percent; means of the programs.", head,
                     [[f"{i:,}", *cells_of(measured, variant, i)] for i in INTERVALS])
+    if timed:
+        print_timed(f"Switched checks, recorded at 1,000; windows: --windows {WINDOWS}.", measured,
+                    ["switched", "switched, recorded", "windows"])
+    print_table(f"Table 5: timer ({TIMER}) and counter, and --windows {WINDOWS} at 1,000: samples, overlap in percent, "
+                "call edges / fields.", ["program", "timer", "counter", "windows"],
+                [[name, *("{:,}: {:.1f} / {:.1f}".format(*m["accuracy"][w]) for w in ("timer", "counter", "windows"))]
+                 for name, m in measured.items()])
     print_table("Overlap in percent, call edges / fields, full.", ["program", *(f"{i:,}" for i in INTERVALS)],
                 [[name, *("{:.1f} / {:.1f}".format(*m["accuracy"]["full", i][1:]) for i in INTERVALS)]
                  for name, m in measured.items()])

@@ -251,6 +251,18 @@ static const struct option_row rows[] = {
      FIELD(struct record_options, recording.engine.iterations),
      NUMBER(number_counts, 1, INST_ITERATIONS_MOST,
             .what = "the iterations of a burst (--iterations)")},
+    {0, "windows", "N",
+     .help = "with --carrier compiled: execute checks that can be switched (penumbra cc --plugin "
+             "check=switched) in windows of some ms, at random, that are one part of the time in N "
+             "(default 1: always)",
+     FIELD(struct record_options, recording.engine.windows),
+     NUMBER(number_counts, 1, INST_WINDOWS_MOST, .what = "the part of the time (--windows)")},
+    {0, "timer", "TIME",
+     .help = "with --carrier compiled and check=switched: observe at the first check after each "
+             "TIME, instead of at one of N: biased, to compare with",
+     FIELD(struct record_options, recording.engine.timer_us),
+     NUMBER(number_durations, 1e3 * INST_TIMER_LEAST_US, 1e3 * INST_TIMER_MOST_US,
+            .what = "the time between bursts, 100us to 10s (--timer)", .per = 1e3)},
     {0, "length", "N",
      .help = "instructions of a burst (default 1000; with --tool values 4, with -a 32); "
              "LEAST..MOST: a number between the two, drawn for each burst",

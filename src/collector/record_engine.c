@@ -311,17 +311,28 @@ static bool check_ranges(const struct record_engine *r, struct err *e)
            record_engine_range("--interval", r->interval, 1, INST_INTERVAL_MOST, "checks", e) &&
            record_engine_range("--iterations", r->iterations, 1, INST_ITERATIONS_MOST, "checks",
                                e) &&
+           record_engine_range("--windows", r->windows, 1, INST_WINDOWS_MOST, "parts", e) &&
+           record_engine_range("--timer", r->timer_us, INST_TIMER_LEAST_US, INST_TIMER_MOST_US,
+                               "microseconds", e) &&
            record_engine_range("--max-contexts", r->contexts, ENGINE_CONTEXTS_LEAST,
                                ENGINE_CONTEXTS_MOST, "nodes", e);
 }
 
 static bool compiled_settle(struct record_engine *r, struct err *e)
 {
-    if ((r->interval || r->iterations) && r->carrier != CARRIER_COMPILED)
+    const char *given = r->interval     ? "--interval"
+                        : r->iterations ? "--iterations"
+                        : r->windows    ? "--windows"
+                        : r->timer_us   ? "--timer"
+                                        : NULL;
+    if (given && r->carrier != CARRIER_COMPILED)
         return err_set(e, ERR_USAGE,
                        "%s is about instrumentation that is compiled into the program: "
-                       "add --carrier compiled",
-                       r->interval ? "--interval" : "--iterations");
+                       "add --carrier compiled", given);
+    if (r->timer_us && (r->windows || r->iterations))
+        return err_set(e, ERR_USAGE, "with --timer each burst is one check, and there are no "
+                       "windows: leave out %s", r->windows ? "--windows" : "--iterations");
+    r->windows = r->windows ? r->windows : 1;
     r->interval = r->interval ? r->interval : INST_INTERVAL_DEFAULT;
     r->iterations = r->iterations ? r->iterations : 1;
     return true;

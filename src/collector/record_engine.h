@@ -46,6 +46,8 @@ struct record_engine {
     bool budgeted; /* --budget was given */
     uint64_t interval; /* of compiled-in instrumentation; 0: not given */
     uint64_t iterations; /* checks of its bursts; 0: not given */
+    uint64_t windows;    /* checks in one part of the time in so many; 0: not given */
+    uint32_t timer_us;   /* a timer begins its bursts; 0: a counter does */
 };
 
 /* Tools, with commas between. */

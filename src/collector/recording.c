@@ -76,7 +76,9 @@ static void settle_config(struct recording *r)
         r->config.period = o->engine.interval;
     r->inst = (struct inst_settings){.interval = (uint32_t)o->engine.interval,
                                      .fixed = !o->randomize, .seed = o->engine.seed,
-                                     .iterations = (uint32_t)o->engine.iterations};
+                                     .iterations = (uint32_t)o->engine.iterations,
+                                     .windows = (uint32_t)o->engine.windows,
+                                     .timer_us = o->engine.timer_us};
     r->config.tools = o->engine.tools;
     r->shadow.length = o->engine.length;
     r->burst.length = o->engine.burst_length ? o->engine.burst_length : o->engine.length;
@@ -270,6 +272,12 @@ static void start_helpers(struct recording *r)
         !record_sandbox_start(&r->sandbox, &r->spool.spool, &e))
         tell_without(r, &e, "threads that are made in sandboxes are not seen");
     e = (struct err){0};
+    struct inst_settings *inst = settings_inst_as(&r->spool.spool);
+    if (inst && record_windows_wanted(inst) &&
+        !record_windows_start(&r->windows, inst, spool_at(&r->spool.spool, inst->page, SPOOL_PAGE),
+                              &e))
+        tell_without(r, &e, "checks that can be switched are not executed");
+    e = (struct err){0};
     if (settings_look_outside(&r->config) && !outside_start(&r->outside, &r->spool, &e))
         tell_without(r, &e, "what threads wait is not seen");
 }
@@ -282,7 +290,7 @@ static bool switch_make(struct recording *r, struct err *e)
     if (!page)
         return err_set(e, ERR_INTERNAL, "the spool has no room for the switch of checks");
     r->inst.page = spool_ref_of(&r->spool.spool, page);
-    recording_switch(r, r->inst.interval != 0);
+    recording_switch(r, !record_windows_wanted(&r->inst));
     return true;
 }
 
@@ -497,7 +505,7 @@ void recording_switch(struct recording *r, bool on)
 static void switch_poll(struct recording *r)
 {
     const struct inst_settings *settings = settings_inst_as(&r->spool.spool);
-    if (settings)
+    if (settings && !record_windows_wanted(settings))
         recording_switch(r, __atomic_load_n(&settings->interval, __ATOMIC_RELAXED) != 0);
 }
 

@@ -73,6 +73,7 @@ static void end(struct recording *r)
         record_files_last(&r->files, &r->spool.spool);
     outside_end(r);
     record_sandbox_stop(&r->sandbox);
+    record_windows_stop(&r->windows);
     __atomic_store_n(&spool_header(&r->spool.spool)->state, SPOOL_STOPPED, __ATOMIC_RELEASE);
     recording_switch(r, false);
     recording_hand_on(r);

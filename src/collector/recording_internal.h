@@ -24,6 +24,7 @@
 #include "collector/record_spool.h"
 #include "collector/record_tables.h"
 #include "collector/record_verify.h"
+#include "collector/record_windows.h"
 #include "collector/recording.h"
 #include "sigsafe/settings.h"
 
@@ -56,6 +57,7 @@ struct recording {
     struct record_files files;
     struct outside outside;
     struct record_sandbox sandbox;
+    struct record_windows windows;
     struct record_processes processes;
     struct record_host host;    /* of the module, if values are sampled */
     char **arguments;           /* of the program; -p: of the process, ours */

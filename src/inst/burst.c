@@ -59,16 +59,23 @@ static uint32_t interval_as(void)
     return interval < INST_INTERVAL_MOST ? interval : INST_INTERVAL_MOST;
 }
 
-static void begin_as(struct inst_thread *t, uint32_t module, uint32_t interval)
+/* Bursts of one window are not independent: they count as one. */
+static void begin_as(struct inst_thread *t, const struct inst_module *own, uint32_t interval)
 {
     struct spool_inst_thread *c = t->counted;
-    t->burst = t->burst + 1 ? t->burst + 1 : 1;
-    t->weight = interval;
-    t->bursting = module;
+    bool in_window = own->switched && inst.settings->windows > 1;
+    uint32_t window =
+        in_window ? __atomic_load_n(&inst.settings->window, __ATOMIC_RELAXED) : 0;
+    if (!window || window != t->window)
+        t->burst = t->burst + 1 ? t->burst + 1 : 1;
+    t->window = window;
+    t->interval = interval;
+    t->weight = interval * (in_window ? inst.settings->windows : 1);
+    t->bursting = own->number;
     bool pairs = (inst_random_as(t) >> 32) % INST_PAIR_EVERY == 0;
     t->pairing = interval == 1 ? 1 : pairs ? INST_PAIR_EVERY : 0;
-    if (c->most < interval)
-        c->most = interval;
+    if (c->most < t->weight)
+        c->most = t->weight;
     __asm__("addq $1, %0" : "+m"(c->bursts) : : "cc");
     __asm__("addq $1, %0" : "+m"(t->record->taken) : : "cc");
 }
@@ -93,10 +100,19 @@ static bool is_drawn_as(struct inst_thread *t, uint32_t module, uint32_t interva
     return true;
 }
 
+/* With a timer, instead: what it has switched on is off after one sample. */
+static bool is_timed_as(const struct penumbra_inst_module *m, uint32_t interval, int32_t *next)
+{
+    const struct inst_module *own = m->data;
+    bool timed = own->switched && interval;
+    *next = timed ? 0 : INST_IDLE;
+    return timed && __atomic_exchange_n(m->armed, 0, __ATOMIC_RELAXED);
+}
+
 /* Whether the sample that is due goes on with the burst that the thread is in. */
 static bool goes_on(const struct inst_thread *t, uint32_t module, uint32_t interval)
 {
-    return t->weight == interval && t->left[module] && t->bursting == module &&
+    return t->weight && t->interval == interval && t->left[module] && t->bursting == module &&
            t->drawn[module] == interval;
 }
 
@@ -114,8 +130,10 @@ void inst_sample_as(struct penumbra_inst_module *m, int32_t *counter)
         if (!on && t->met_count)
             inst_pairs_as(t);
         t->weight = on ? t->weight : 0;
-        if (is_drawn_as(t, own->number, interval, &next) && !on)
-            begin_as(t, own->number, interval);
+        bool drawn = inst.settings->timer_us ? is_timed_as(m, interval, &next)
+                                             : is_drawn_as(t, own->number, interval, &next);
+        if (drawn && !on)
+            begin_as(t, own, interval);
     }
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     *counter = next;

@@ -35,6 +35,7 @@ struct inst_module {
     uint32_t values; /* id of value 0 */
     uint32_t number; /* below INST_MODULES */
     bool pairs;      /* of its blocks are counted */
+    bool switched;   /* it has the recording's switch: its checks are executed in windows */
     uint32_t blocks; /* of `flushed` */
     /* atomic: by block, what of its count has been added to the module's counters; NULL: it has
      * none */
@@ -60,6 +61,8 @@ struct inst_thread {
     struct spool_inst_pair *pairs; /* NULL: none yet */
     uint64_t random;               /* state of its generator; never 0 */
     uint32_t weight;  /* of the burst that it is in; 0: what it meets is not counted */
+    uint32_t interval; /* when that began */
+    uint32_t window;   /* in which it began; 0: in none */
     uint32_t burst;   /* that burst's number, from 1 */
     uint32_t bursting; /* the number of the module in which it began */
     uint32_t pairing; /* pairs of this burst count so many times; 0: they are not counted */
@@ -122,8 +125,8 @@ bool inst_has_events(const struct penumbra_inst_module *m, uint32_t kinds);
 
 /* Makes the module's sites jump to their checks. False: the kernel does not let code be written. */
 bool inst_sites_arm(const struct penumbra_inst_module *m);
-/* Gives the module, if it has a switch, the recording's. */
-void inst_switch_share(const struct penumbra_inst_module *m);
+/* Gives the module, if it has a switch, the recording's. False: its checks are executed always. */
+bool inst_switch_share(const struct penumbra_inst_module *m);
 
 /* For a module that has counters (PENUMBRA_INST_COUNTER): flush() from then on. False: no memory.
  * Ordinary code. */

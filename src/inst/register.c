@@ -261,7 +261,7 @@ static void register_module(struct penumbra_inst_module *m)
     }
     __atomic_store_n(&m->ops, &ops, __ATOMIC_RELEASE);
     *m->counter() = 0;
-    inst_switch_share(m);
+    __atomic_store_n(&own->switched, inst_switch_share(m), __ATOMIC_RELEASE);
 }
 
 __attribute__((visibility("default"))) void

@@ -66,13 +66,16 @@ bool inst_sites_arm(const struct penumbra_inst_module *m)
 
 /* An old size of 0 maps shared memory a second time. The page is unmapped with the module. Where
  * that is refused the switch stays on: checks that find nothing to do are rare, but executed. */
-void inst_switch_share(const struct penumbra_inst_module *m)
+bool inst_switch_share(const struct penumbra_inst_module *m)
 {
     if (m->bytes < sizeof *m || !m->armed)
-        return;
+        return false;
     const void *page = spool_at(&guest.spool, inst.settings->page, SPOOL_PAGE);
     bool whole = page && (uintptr_t)page % SPOOL_PAGE == 0;
-    if (!whole || sys_failed(sys_call6_as(SYS_mremap, (long)page, 0, SPOOL_PAGE,
-                                          MREMAP_MAYMOVE | MREMAP_FIXED, (long)m->armed, 0)))
+    bool shared = whole && !sys_failed(sys_call6_as(SYS_mremap, (long)page, 0, SPOOL_PAGE,
+                                                    MREMAP_MAYMOVE | MREMAP_FIXED,
+                                                    (long)m->armed, 0));
+    if (!shared)
         __atomic_store_n(m->armed, 1, __ATOMIC_RELAXED);
+    return shared;
 }

@@ -170,6 +170,9 @@ struct inst_settings {
     uint32_t iterations; /* checks of a burst, at most INST_ITERATIONS_MOST */
     spool_ref page; /* a page whose first word is the switch of modules that have one: atomic, 0:
                        they execute no checks. The collector's; runtimes map it into modules */
+    uint32_t windows;  /* they execute checks in one part of the time in so many; 0 and 1: always */
+    uint32_t window;   /* atomic: how many windows have been opened; the collector's */
+    uint32_t timer_us; /* or from when this much time is over to the next sample; 0: no timer */
 };
 
 /* What is done at which instructions. */

@@ -13,8 +13,10 @@
  * not independent, so squares are summed up by bursts:
  *
  *      samples  = sum of k           k: times that a burst has met the block
- *      weight   = sum of w k         w: the interval when it began
+ *      weight   = sum of w k         w: the interval when it began, times the windows' part
  *      squares  = sum of (w k)^2     by which a confidence interval is made
+ *
+ * All bursts of a thread in one window (record_windows.h) are one here.
  *
  * Pairs are counted in one burst of INST_PAIR_EVERY, and weighted accordingly; in all of them where
  * every check is a sample.
@@ -31,6 +33,9 @@ enum {
     INST_INTERVAL_MOST = 1 << 24, /* checks */
     INST_INTERVAL_DEFAULT = 1000,
     INST_ITERATIONS_MOST = 64,    /* so many intervals and a half are a counter's */
+    INST_WINDOWS_MOST = 64,
+    INST_TIMER_LEAST_US = 100,
+    INST_TIMER_MOST_US = 10000000,
     INST_IDS_MOST = ROWS_CHUNK * ROWS_CHUNKS,
     INST_PAIR_EVERY = 32,
     INST_PAIRS = 1 << 13,         /* slots a thread */

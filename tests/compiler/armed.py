@@ -11,6 +11,8 @@ toggle.c. Tests:
   control   penumbra control PID interval 0 disarms what is running, and another interval arms it
   left      a recording that ends before its program leaves it disarmed
   alone     so is a program that nobody records
+  windows   checks are executed in a part of the time: shares are right, and counts are estimates
+  timer     one sample, whenever the time is over
   refused   where the switch cannot be shared it is on, and all is counted
 """
 
@@ -193,10 +195,54 @@ def refused(tools):
     expect(counts[0] == counts[1] and ROUNDS in (c[2] for c in counts[0]), counts)
 
 
+def calls_of(report):
+    return {(c["caller"], c["callee"]): c["count"] for c in report["call_sites"]}
+
+
+def record_enough(tools, enough, interval, *options):
+    """Of rounds enough for so many samples, however fast the machine is: (rounds, report, seconds)"""
+    rounds, report, seconds = 100000, None, 0
+    while not report or report["taken"] < enough:
+        expect(rounds < 1 << 34, f"too few samples: {report and report['taken']}")
+        rounds *= 4
+        began = time.monotonic()
+        run([tools.penumbra, "record", "-q", "-o", "out.pnb", "--carrier", "compiled", "--interval",
+             str(interval), *options, "--", "./known", str(rounds)], cwd=tools.work)
+        seconds = time.monotonic() - began
+        report = json.loads(run([tools.penumbra, "report", "--json", "--limit", "0", "out.pnb"],
+                                cwd=tools.work))
+    return rounds, report, seconds
+
+
+def windows(tools):
+    tools.compile("known", ["-O2"], "calls -fplugin-arg-penumbra-gcc-check=switched")
+    exact = calls_of(tools.record("known", 1, ROUNDS))
+    rounds, report, _ = record_enough(tools, 20000, 100, "--windows", "5")
+    counts = calls_of(report)
+    expect(all(n % 500 == 0 for n in counts.values()), counts)
+    often = {call for call, n in exact.items() if n >= ROUNDS}
+    expect(often <= set(counts), (often, counts))
+    total, whole = sum(counts[c] for c in often), sum(exact[c] for c in often)
+    for call in often:
+        expect(abs(counts[call] / total - exact[call] / whole) < 0.05, (call, counts, exact))
+    # a window that stays open would have 5 times as many
+    expect(0 < total < 3 * whole * rounds / ROUNDS, (total, whole, rounds))
+    rows = [c for c in report["call_sites"] if (c["caller"], c["callee"]) in often]
+    expect(all(c["share_low"] < c["share"] < c["share_high"] for c in rows), rows)
+
+
+def timer(tools):
+    tools.compile("known", ["-O2"], "calls -fplugin-arg-penumbra-gcc-check=switched")
+    _, report, seconds = record_enough(tools, 50, 1000, "--timer", "2ms")
+    expect(report["taken"] <= seconds / 0.002 + 1, (report["taken"], seconds))
+    expect(calls_of(report), "nothing was counted")
+
+
 def main():
     if len(sys.argv) != 8:
         sys.exit(__doc__)
-    tests = {"often": often, "control": control, "left": left, "alone": alone, "refused": refused}
+    tests = {"often": often, "control": control, "left": left, "alone": alone, "refused": refused,
+             "windows": windows, "timer": timer}
     with tempfile.TemporaryDirectory(prefix="compiler-test-") as work:
         tools = Armed(sys.argv[1:6], work)
         tools.toggle = os.path.abspath(sys.argv[6])
