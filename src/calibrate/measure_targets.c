@@ -42,7 +42,8 @@ struct measured_targets measure_targets(struct timing *t)
         else
             low = count;
     }
-    return (struct measured_targets){low / STEP * STEP, second - whole};
+    low -= low % STEP;
+    return (struct measured_targets){low, second - whole};
 }
 
 /* Calls of one function that returns at once, and so many calls at equal distances. */
