@@ -18,7 +18,7 @@ static bool add_tree(struct tree_sum *s, const struct profile_thread *t,
 }
 
 /* The moments name the nodes by their places. */
-static struct profile_node *in_preorder(const struct tree_sum *s, struct profile_timeline *line)
+static struct profile_node *in_preorder(struct tree_sum *s, struct profile_timeline *line)
 {
     uint32_t *place = calloc(s->count, sizeof *place);
     struct profile_node *out = place ? tree_sum_preorder(s, place) : NULL;

@@ -261,21 +261,25 @@ static bool sum_thread(struct decoder *d, struct cursor *c, uint32_t index)
     if (many)
         return true;
     to->index_of = read_array(c, t->node_count, sizeof *to->index_of);
-    if (!tree || !to->index_of ||
-        !tree_sum_add(&tree->tree, t->nodes, t->node_count, to->index_of)) {
+    if (!tree || !to->index_of) {
         read_no_memory(c);
         return false;
     }
+    bool first = !tree->tree.count, ok = true;
+    if (first)
+        tree_sum_adopt(&tree->tree, t->nodes, t->node_count, to->index_of);
+    else
+        ok = tree_sum_add(&tree->tree, t->nodes, t->node_count, to->index_of);
     to->tree = (uint32_t)(tree - d->sum->trees);
     to->count = t->node_count;
-    if (d->sum->shared && !share_selves(t, to->index_of)) {
-        read_no_memory(c);
-        return false;
-    }
-    free(t->nodes);
+    ok = ok && (!d->sum->shared || share_selves(t, to->index_of));
+    if (!first)
+        free(t->nodes);
     t->nodes = NULL;
     t->node_count = 0;
-    return true;
+    if (!ok)
+        read_no_memory(c);
+    return ok;
 }
 
 /* index_of: where the thread's nodes are in the sum, whose nodes are at place[]. */
@@ -305,7 +309,7 @@ static bool resolve(struct decoder *d)
 {
     bool ok = true;
     for (uint32_t i = 0; ok && d->sum && i < d->sum->tree_count; i++) {
-        const struct read_tree *tree = &d->sum->trees[i];
+        struct read_tree *tree = &d->sum->trees[i];
         struct profile_thread *t = &d->p->threads[tree->thread];
         uint32_t *place = calloc(tree->tree.count, sizeof *place);
         t->nodes = place ? tree_sum_preorder(&tree->tree, place) : NULL;

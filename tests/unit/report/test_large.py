@@ -142,6 +142,15 @@ def check_times(report):
         assert all(node for node in thread["moments"][2::4])  # all of them are told apart
 
 
+def check_one(path):
+    """One tree is held once: a node of 160 bytes takes less than twice that, whatever else there is."""
+    made = subprocess.run([write_large, path, "1", "1", "400000", "300000"], check=True, stdout=subprocess.PIPE, text=True)
+    nodes = int(re.search(r"(\d+) nodes", made.stdout)[1])
+    peak = run("report", path, wanted=1000)[2]
+    print(f"one tree of {nodes} nodes: {peak} bytes, {peak / nodes:.0f} a node")
+    assert nodes > 200000 and peak < 340 * nodes, "less than 340 bytes a node"
+
+
 def makes_pages(path):
     made = subprocess.run([penumbra, "report", "--html", os.devnull, path], stderr=subprocess.PIPE, text=True)
     return "-Dhtml=true" not in made.stderr
@@ -168,6 +177,7 @@ def main():
             besides = 2 * os.path.getsize(out)
             assert peak < 30 * size + besides, "less than thirty times the file"
 
+        check_one(path)
         subprocess.run([write_large, path, "20", "2", "500"], check=True)
         check_pprof(path, directory)
         check_firefox(path)

@@ -1,13 +1,15 @@
 /* A large profile: what `penumbra merge` makes of recordings of many processes of one program, with
  * five metrics (-e cpu -e page-faults -e malloc), timelines and names. usage: write_large FILE
- * [PROCESSES [THREADS [SAMPLES]]] */
+ * [PROCESSES [THREADS [SAMPLES [CONTEXTS]]]] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/timeline.h"
 
-enum { IMAGES = 12, FUNCTIONS = 4000, CONTEXTS = 12000, DEEPEST = 60, BIN_SHIFT = 22 };
+enum { IMAGES = 12, FUNCTIONS = 4000, DEEPEST = 60, BIN_SHIFT = 22 };
+
+static uint32_t context_count = 12000;
 
 static uint64_t state = 1;
 
@@ -43,26 +45,33 @@ static void set(char **to, const char *s)
 
 /* The contexts that the program has, in preorder; what a thread has is drawn from them. */
 static struct context {
-    uint32_t parent, depth, function, offset;
-} contexts[CONTEXTS];
+    uint32_t parent, depth, children, function, offset;
+} *contexts;
+
+/* The weights of each context in one thread. */
+static uint64_t (*weights)[METRICS_MAX];
 
 static void contexts_make(void)
 {
-    for (uint32_t i = 1; i < CONTEXTS; i++) {
+    contexts = array(context_count, sizeof *contexts);
+    weights = array(context_count, sizeof *weights);
+    for (uint32_t i = 1; i < context_count; i++) {
         uint32_t parent = i - 1;
         while (parent && (contexts[parent].depth == DEEPEST || draw(100) < 38))
             parent = contexts[parent].parent;
-        uint32_t function = (uint32_t)(draw(1 + draw(FUNCTIONS)));
-        contexts[i] = (struct context){parent, contexts[parent].depth + 1, function,
-                                       0x1000 + (function / IMAGES) * 256 + 4 * (uint32_t)draw(40)};
+        /* No two children of one node are of one place: a recording has none. */
+        uint32_t child = contexts[parent].children++;
+        uint32_t function = (uint32_t)draw(1 + draw(FUNCTIONS)) / 8 * 8 + child / 40 % 8;
+        contexts[i] = (struct context){parent, contexts[parent].depth + 1, 0, function,
+                                       0x1000 + (function / IMAGES) * 256 + 4 * (child % 40)};
     }
 }
 
 /* Some are much more frequent than others. */
 static uint32_t context_draw(uint32_t bias)
 {
-    uint64_t most = 1 + draw(1 + draw(CONTEXTS - 1));
-    return 1 + (uint32_t)((draw(most) * 7919 + bias) % (CONTEXTS - 1));
+    uint64_t most = 1 + draw(1 + draw(context_count - 1));
+    return 1 + (uint32_t)((draw(most) * 7919 + bias) % (context_count - 1));
 }
 
 static void images_make(struct profile *p)
@@ -97,23 +106,20 @@ static void images_make(struct profile *p)
     free(name);
 }
 
-/* The weights of each context in one thread. */
-static uint64_t weights[CONTEXTS][METRICS_MAX];
-
 static void thread_tree(struct profile *p, struct profile_thread *t)
 {
-    uint32_t *at = array(CONTEXTS, sizeof *at); /* 1 + its node; or 0 */
-    for (uint32_t i = CONTEXTS; i-- > 1;) {
+    uint32_t *at = array(context_count, sizeof *at); /* 1 + its node; or 0 */
+    for (uint32_t i = context_count; i-- > 1;) {
         for (uint32_t m = 0; m < p->metric_count; m++)
             at[i] |= weights[i][m] != 0;
         at[contexts[i].parent] |= at[i];
     }
     at[0] = 1;
-    for (uint32_t i = 0; i < CONTEXTS; i++)
+    for (uint32_t i = 0; i < context_count; i++)
         if (at[i])
             at[i] = ++t->node_count;
     t->nodes = array(t->node_count, sizeof *t->nodes);
-    for (uint32_t i = 0; i < CONTEXTS; i++) {
+    for (uint32_t i = 0; i < context_count; i++) {
         if (!at[i])
             continue;
         struct profile_node *n = &t->nodes[at[i] - 1];
@@ -126,7 +132,7 @@ static void thread_tree(struct profile *p, struct profile_thread *t)
     }
     for (uint32_t i = t->node_count; i-- > 1;)
         t->nodes[t->nodes[i].parent].subtree += t->nodes[i].subtree;
-    for (uint32_t i = 0, bin = 0; i < CONTEXTS; i++)
+    for (uint32_t i = 0, bin = 0; i < context_count; i++)
         for (uint64_t left = weights[i][0], part; left; left -= part) {
             part = 1 + draw(left);
             bin = (bin + 37) % 1000;
@@ -149,7 +155,7 @@ static void thread_make(struct profile *p, struct profile_thread *t, uint32_t pr
                                  .weight = samples,
                                  .weight_squares = samples, .deliveries = samples,
                                  .cost_ns = samples * UINT64_C(2000)};
-    memset(weights, 0, sizeof weights);
+    memset(weights, 0, context_count * sizeof *weights);
     t->others = profile_sampled_new(p);
     for (uint32_t i = 0; i < samples; i++)
         weights[context_draw(process % 3 * 50)][0]++;
@@ -187,16 +193,17 @@ static void metrics_make(struct profile *p)
 
 int main(int argc, char **argv)
 {
-    uint32_t sizes[] = {500, 2, 500};
+    uint32_t sizes[] = {500, 2, 500, context_count};
     struct err e = {0};
     if (argc < 2)
         return 2;
-    for (int i = 2; i < argc && i < 5; i++)
+    for (int i = 2; i < argc && i < 6; i++)
         sizes[i - 2] = (uint32_t)strtoul(argv[i], NULL, 10);
     struct profile *p = profile_new();
     set(&p->command, "program --serve");
     p->duration_ns = UINT64_C(5000000000);
     metrics_make(p);
+    context_count = sizes[3];
     contexts_make();
     images_make(p);
     p->processes = array(sizes[0], sizeof *p->processes);
