@@ -27,10 +27,10 @@ const char *perf_hazard_of(const char *release)
 
 /* Ubuntu's releases end in ".0". "Ubuntu 6.14.0-27.27-generic 6.14.8" in a file of its own ends in
  * the one that it is made of. */
-static const char *ubuntu_hazard(void)
+static const char *ubuntu_hazard(const char *signature)
 {
     char line[256];
-    FILE *in = fopen("/proc/version_signature", "re");
+    FILE *in = fopen(signature, "re");
     if (!in)
         return hangs;
     const char *last = fgets(line, sizeof line, in) ? strrchr(line, ' ') : NULL;
@@ -38,11 +38,16 @@ static const char *ubuntu_hazard(void)
     return last ? perf_hazard_of(last + 1) : hangs;
 }
 
+const char *perf_hazard_by(const char *release, const char *signature)
+{
+    const char *hazard = perf_hazard_of(release);
+    return hazard == hangs ? ubuntu_hazard(signature) : hazard;
+}
+
 const char *perf_kernel_hazard(void)
 {
     struct utsname name;
-    const char *hazard = uname(&name) ? interrupts : perf_hazard_of(name.release);
-    return hazard == hangs ? ubuntu_hazard() : hazard;
+    return uname(&name) ? interrupts : perf_hazard_by(name.release, "/proc/version_signature");
 }
 
 int perf_event_open(const struct perf_event *event, int32_t tid)

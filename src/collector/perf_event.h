@@ -30,6 +30,8 @@ const char *perf_kernel_hazard(void);
 
 /* Of a release as uname has it: "6.12.38+deb13-amd64". What is missing counts as 0. */
 const char *perf_hazard_of(const char *release);
+/* Of a release whose own number does not tell, by the signature that Ubuntu has in a file. */
+const char *perf_hazard_by(const char *release, const char *signature);
 
 /* tid: 0 is the calling thread. -1 and errno where the kernel refuses it. */
 int perf_event_open(const struct perf_event *event, int32_t tid);

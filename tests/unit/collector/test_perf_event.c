@@ -8,6 +8,8 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "../folder.h"
+
 static void hazard_is(const char *release, const char *what)
 {
     const char *hazard = perf_hazard_of(release);
@@ -51,12 +53,49 @@ static void test_sound(void **state)
     hazard_is("7.0", NULL);
 }
 
+/* line NULL: there is no such file. */
+static void signed_is(const char *release, const char *line, const char *what)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/version_signature", folder);
+    FILE *out = line ? fopen(path, "we") : NULL;
+    if (line) {
+        assert_non_null(out);
+        fputs(line, out);
+        assert_int_equal(fclose(out), 0);
+    }
+    const char *hazard = perf_hazard_by(release, path);
+    if (!what)
+        assert_null(hazard);
+    else
+        assert_true(hazard && strstr(hazard, what));
+    folder_clear();
+}
+
+static void test_signed(void **state)
+{
+    (void)state;
+    const char *release = "6.14.0-27-generic";
+    signed_is(release, "Ubuntu 6.14.0-27.27-generic 6.14.8\n", NULL);
+    signed_is(release, "Ubuntu 6.14.0-27.27-generic 6.14.8", NULL);
+    signed_is(release, "Ubuntu 6.14.0-15.15-generic 6.14.2\n", "hang");
+    signed_is("6.11.0-29-generic", "Ubuntu 6.11.0-29.29~24.04.1-generic 6.11.11\n", "hang");
+    signed_is(release, "", "hang");
+    signed_is(release, "6.14.8\n", "hang");
+    signed_is(release, "Ubuntu \n", "interrupt");
+    signed_is(release, NULL, "hang");
+    /* Where the release tells, nobody asks the file. */
+    signed_is("6.8.0-64-generic", "Ubuntu 6.8.0-64.67-generic 6.14.8\n", "interrupt");
+    signed_is("6.18.44", "Ubuntu 6.14.0-15.15-generic 6.14.2\n", NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_interrupting),
         cmocka_unit_test(test_hanging),
         cmocka_unit_test(test_sound),
+        cmocka_unit_test(test_signed),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }
