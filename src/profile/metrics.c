@@ -195,6 +195,7 @@ bool profile_lead(struct profile *p, uint32_t metric)
             if ((profile_trigger_of(p, m) != trigger) == other)
                 from[count++] = m;
     drops_into_thread(p);
+    p->hit_count = 0; /* they are of the metric that was the first */
     for (uint32_t i = 0; i < p->thread_count; i++) {
         struct profile_thread *t = &p->threads[i];
         if (!t->others && !(t->others = profile_sampled_new(p)))

@@ -75,6 +75,7 @@ void profile_free(struct profile *p)
     free(p->unknown);
     free(p->recordings);
     profile_entities_free(p);
+    free(p->hits);
     free(p->images);
     free(p->processes);
     free(p->threads);

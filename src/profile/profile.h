@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "profile/counts.h"
 #include "profile/entities.h"
+#include "profile/hits.h"
 #include "profile/figures.h"
 #include "profile/metrics.h"
 #include "profile/names.h"
@@ -190,6 +191,8 @@ struct profile {
     uint32_t image_count;
     struct profile_entity *entities; /* by id */
     uint32_t entity_count, entity_capacity;
+    struct profile_hit *hits; /* by entity; hits.h */
+    uint32_t hit_count;
     struct profile_process *processes;
     uint32_t process_count;
     struct profile_thread *threads;

@@ -29,13 +29,13 @@ uint32_t tree_sum_node(struct tree_sum *s, uint32_t parent, const struct profile
  * whatever process they are from. False without memory. */
 bool tree_sum_add(struct tree_sum *s, const struct profile_node *nodes, uint32_t count,
                   uint32_t *index_of);
-/* The same of the first tree, into a sum that has no nodes yet. The tree has a node or more; they are
- * the sum's from then on. */
+/* The same of the first tree, into a sum that has no nodes yet. The tree has a node or more; they
+ * are the sum's from then on. */
 void tree_sum_adopt(struct tree_sum *s, struct profile_node *nodes, uint32_t count,
                     uint32_t *index_of);
 /* The sum's own nodes, in preorder and the caller's to free; place[i]: where node i of the sum is
- * there. Of a sum that has nodes: afterwards only their number is left of it, s->count. NULL without
- * memory. */
+ * there. Of a sum that has nodes: afterwards only their number is left of it, s->count. NULL
+ * without memory. */
 struct profile_node *tree_sum_preorder(struct tree_sum *s, uint32_t *place);
 void tree_sum_fini(struct tree_sum *s);
 

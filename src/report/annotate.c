@@ -9,6 +9,7 @@
 #include "profile/simulate.h"
 #include "profile/table/table.h"
 #include "report/annotate_inlined.h"
+#include "report/annotate_kernel.h"
 #include "report/sources.h"
 #include "report/text.h"
 #include "symbols/code.h"
@@ -120,6 +121,9 @@ static bool find_observed(const struct view *v, const char *pattern,
     bool found = false, whole = false;
     for (uint32_t i = 0; r && !whole && i < values->hotlist_count; i++) {
         char name[NAME_SIZE];
+        if (values->hotlists[i].image >= v->profile->image_count &&
+            !annotate_is_kernel(v, values->hotlists[i].image, values->hotlists[i].offset))
+            continue;
         value_function(r, values->hotlists[i].image, values->hotlists[i].offset, name, sizeof name);
         size_t length = strcspn(name, "(");
         whole = name[0] && view_is_whole_name(name, pattern);
@@ -203,7 +207,7 @@ static bool find_function(const struct view *v, const char *pattern,
         return false;
     out->image = v->functions[at].image;
     out->address = v->functions[at].start;
-    if (out->image < v->profile->image_count)
+    if (out->image < v->profile->image_count || annotate_is_kernel(v, out->image, out->address))
         return true;
     return err_set(e, ERR_USAGE,
                    "\"%s\" has no code in a file: it was made while the program ran, or "
@@ -356,7 +360,8 @@ static bool disassemble(struct annotation *a, struct code *code, const struct co
     for (uint64_t at = 0; at < size;) {
         unsigned n = x86_format(bytes + at, size - at, f->start + at, name_address, &namer, text,
                                 sizeof text);
-        struct annotation_line line = {.address = f->start + at, .bytes = n ? n : 1};
+        struct annotation_line line = {
+            .address = f->start + at, .place = f->start + at, .bytes = n ? n : 1};
         if (!add_line(a, &capacity, code, line, text))
             return err_set(e, ERR_INTERNAL, "cannot annotate %s: out of memory", a->function);
         at += line.bytes;
@@ -453,7 +458,9 @@ struct annotation *annotate(const struct view *v, const char *pattern,
     struct place place = {.others = ""};
     if (!find_function(v, pattern, options, &place, e))
         return NULL;
-    struct annotation *a = annotate_place(v, place.image, place.address, options, e);
+    struct annotation *a = place.image == PROFILE_IMAGE_NONE
+                               ? annotate_kernel(v, place.address, options, e)
+                               : annotate_place(v, place.image, place.address, options, e);
     if (a && place.others[0])
         a->others = strdup(place.others);
     return a;

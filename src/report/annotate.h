@@ -18,8 +18,9 @@
 #define ANNOTATION_BYTES_MAX (1u << 22) /* a longer function is cut here */
 
 struct annotation_line {
-    uint64_t address; /* link-time */
-    uint32_t bytes;
+    uint64_t address; /* link-time; of the kernel's: distance from the function's begin */
+    uint64_t place;   /* what values and tables know it by: the address, or an entity */
+    uint32_t bytes;   /* 0: not known */
     uint64_t count;
     char *text;       /* disassembly, targets named */
     const char *file; /* "" if the source line is not known */
@@ -40,13 +41,14 @@ struct annotation {
     enum annotation_unit unit; /* of counts */
     bool any_kernel; /* of its lines */
     bool cut;        /* at ANNOTATION_BYTES_MAX */
+    bool unread;     /* some of its lines have no text: the kernel's code could not be read */
     uint64_t total;  /* sum of the counts */
     struct annotation_line *lines;
     uint32_t line_count;
     struct sources *sources;
     struct value_reader *values; /* NULL: the profile has none */
     const struct view *view;
-    uint32_t image_index;
+    uint32_t image_index; /* PROFILE_IMAGE_NONE: of the kernel's */
 };
 
 /* pattern: a function that view_match finds in `v` (a view with no_inline), or "image+0xoffset",

@@ -83,8 +83,8 @@ static void write_line(FILE *out, const struct annotation *a, uint32_t i, uint64
     fputc('\n', out);
     const int indent = COUNT + 2 + 7 + 2 + 8 + 4;
     if (a->values)
-        value_lines(out, a->values, a->image_index, l->address, indent);
-    tables_at(out, a->view, a->image_index, l->address, indent);
+        value_lines(out, a->values, a->image_index, l->place, indent);
+    tables_at(out, a->view, a->image_index, l->place, indent);
 }
 
 void report_annotation(FILE *out, const struct annotation *a, const struct report_style *style)
@@ -111,7 +111,8 @@ void report_annotation(FILE *out, const struct annotation *a, const struct repor
         text_name(out, a->others, 0);
         fputc('\n', out);
     }
-    tables_over(out, a->view, a->image_index, a->start, a->end);
+    if (a->image_index != PROFILE_IMAGE_NONE)
+        tables_over(out, a->view, a->image_index, a->start, a->end);
     if (a->cut)
         fprintf(out, "only the first %u bytes are shown\n", ANNOTATION_BYTES_MAX);
     fputc('\n', out);
@@ -126,6 +127,11 @@ void report_annotation(FILE *out, const struct annotation *a, const struct repor
         fputs("\n[kernel]: a sample at the instruction behind a system call is of time in the "
               "kernel, not of the instruction\n",
               out);
+    if (a->unread)
+        fputs("\n?: the kernel's code could not be read when this was recorded, neither by a BPF "
+              "program (root, or CAP_BPF\nand CAP_PERFMON) nor from /proc/kcore (root): record "
+              "as root\n",
+              out);
 }
 
 void annotation_json(struct json *j, const struct annotation *a)
@@ -137,7 +143,8 @@ void annotation_json(struct json *j, const struct annotation *a)
     json_key_address(j, "end", a->end);
     json_key_string(j, "unit", units[a->unit]);
     json_key_u64(j, "total", a->total);
-    tables_json_over(j, a->view, a->image_index, a->start, a->end);
+    if (a->image_index != PROFILE_IMAGE_NONE)
+        tables_json_over(j, a->view, a->image_index, a->start, a->end);
     json_key(j, "cut");
     json_bool(j, a->cut);
     json_key(j, "instructions");
@@ -164,9 +171,9 @@ void annotation_json(struct json *j, const struct annotation *a)
         }
         if (a->values) {
             json_key(j, "values");
-            value_json_at(j, a->values, a->image_index, l->address);
+            value_json_at(j, a->values, a->image_index, l->place);
         }
-        tables_json_at(j, a->view, a->image_index, l->address);
+        tables_json_at(j, a->view, a->image_index, l->place);
         json_close(j, '}');
     }
     json_close(j, ']');

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/buf.h"
+#include "collector/machine/machine_hits.h"
 #include "collector/machine/machine_places.h"
 #include "profile/entity_batch.h"
 #include "profile/merge.h"
@@ -59,11 +60,11 @@ static int compare(const void *a, const void *b)
     return (x->name > y->name) - (x->name < y->name);
 }
 
-struct machine_symbols *machine_symbols_read(void)
+struct machine_symbols *machine_symbols_read_file(const char *path)
 {
     char line[LINE_MOST];
     struct machine_symbols *s = calloc(1, sizeof *s);
-    FILE *f = s ? fopen("/proc/kallsyms", "re") : NULL;
+    FILE *f = s ? fopen(path, "re") : NULL;
     bool ok = s;
     if (s)
         s->ordered = true;
@@ -77,6 +78,11 @@ struct machine_symbols *machine_symbols_read(void)
         return s;
     machine_symbols_free(s);
     return NULL;
+}
+
+struct machine_symbols *machine_symbols_read(void)
+{
+    return machine_symbols_read_file("/proc/kallsyms");
 }
 
 void machine_symbols_free(struct machine_symbols *s)
@@ -121,6 +127,12 @@ static const struct symbol *symbol_at(const struct machine_symbols *s, uint64_t 
     while (low > 1 && s->list[low - 2].address == s->list[low - 1].address)
         low--;
     return low ? &s->list[low - 1] : NULL;
+}
+
+uint64_t machine_symbols_next(const struct machine_symbols *s, uint64_t address)
+{
+    size_t next = ARRAY_LEADING(s->count, i, s->list[i].address <= address);
+    return next < s->count ? s->list[next].address : 0;
 }
 
 static bool is_kernel(const struct profile_node *n)
@@ -183,16 +195,30 @@ bool machine_kernel_name_by(struct profile *p, const struct spool *spool,
     return ok;
 }
 
+static bool hits_keep(struct machine_hits *hits, struct profile *p,
+                      const struct machine_symbols *symbols)
+{
+    if (!hits->count || !symbols->count)
+        return true;
+    struct machine_code *code = machine_code_open("/proc/kcore", true);
+    bool ok = code && machine_hits_keep(hits, p, symbols, code);
+    machine_code_close(code);
+    return ok;
+}
+
 bool machine_kernel_name(struct profile *p, const struct spool *spool, bool same_boot,
                          bool *hidden)
 {
     static const struct machine_symbols none;
+    struct machine_hits hits = {0};
     *hidden = false;
     if (!has_kernel(p))
         return true;
     struct machine_symbols *symbols = same_boot ? machine_symbols_read() : NULL;
-    bool ok = (symbols || !same_boot) &&
-              machine_kernel_name_by(p, spool, symbols ? symbols : &none, hidden);
+    const struct machine_symbols *known = symbols ? symbols : &none;
+    bool ok = (symbols || !same_boot) && machine_hits_take(&hits, p) &&
+              machine_kernel_name_by(p, spool, known, hidden) && hits_keep(&hits, p, known);
+    machine_hits_free(&hits);
     machine_symbols_free(symbols);
     return ok;
 }

@@ -38,6 +38,8 @@ bool machine_kernel_ranges(struct machine_ranges *ranges);
  * memory. */
 struct machine_symbols;
 struct machine_symbols *machine_symbols_read(void);
+/* Of a file like /proc/kallsyms. */
+struct machine_symbols *machine_symbols_read_file(const char *path);
 /* The address of a function; 0: there is none of that name. */
 uint64_t machine_symbols_address(const struct machine_symbols *symbols, const char *name);
 void machine_symbols_free(struct machine_symbols *s);
@@ -46,5 +48,7 @@ bool machine_kernel_name_by(struct profile *p, const struct spool *spool,
 /* The function that an address is in, and its module, or ""; "" in none. */
 const char *machine_symbols_function(const struct machine_symbols *symbols, uint64_t address,
                                      const char **module, uint64_t *start);
+/* Where the next one begins; 0: there is none. */
+uint64_t machine_symbols_next(const struct machine_symbols *symbols, uint64_t address);
 
 #endif

@@ -89,35 +89,42 @@ struct naming {
 };
 
 /* x86_name_address */
-static bool address_name(void *naming, uint64_t address, char *out, size_t size)
+static bool address_name(void *of, uint64_t address, char *out, size_t size)
 {
-    const struct naming *n = naming;
+    const struct machine_symbols **symbols = of;
     const char *module;
     uint64_t start;
-    const char *function = machine_symbols_function(n->symbols, address, &module, &start);
+    const char *function = machine_symbols_function(*symbols, address, &module, &start);
     if (!*function || !(address >> 63) || address - start >= FUNCTION_MOST)
         return false;
     snprintf(out, size, address == start ? "%s" : "%s+0x%" PRIx64, function, address - start);
     return true;
 }
 
-/* The entity's number; 0: no memory. */
-static uint64_t place_name(struct naming *n, uint64_t offset)
+uint64_t machine_place_name(struct entity_batch *made, const struct machine_symbols *symbols,
+                            uint64_t address, const uint8_t *bytes, size_t size)
 {
     char name[NAME_MOST], text[X86_TEXT_SIZE] = "";
     const char *module;
-    uint64_t start, address = offset | ~KEY_OFFSET_MASK;
-    const char *function = machine_symbols_function(n->symbols, address, &module, &start);
-    const struct tuple_insn *insn = instruction_at(&n->instructions, offset);
+    uint64_t start;
+    const char *function = machine_symbols_function(symbols, address, &module, &start);
     snprintf(name, sizeof name, *module ? "%s [%s]" : "%s%s",
              *function ? function : "(kernel code)", module);
-    if (insn)
-        x86_format(insn->bytes, insn->length, address, address_name, n, text, sizeof text);
+    if (size)
+        x86_format(bytes, size, address, address_name, &symbols, text, sizeof text);
     const struct profile_entity entity = {.kind = ENTITY_INSTRUCTION,
                                           .name = name,
                                           .scope = text,
                                           .at = *function ? address - start : address};
-    return entity_batch_add(n->made, &entity);
+    return entity_batch_add(made, &entity);
+}
+
+/* The entity's number; 0: no memory. */
+static uint64_t place_name(struct naming *n, uint64_t offset)
+{
+    const struct tuple_insn *insn = instruction_at(&n->instructions, offset);
+    return machine_place_name(n->made, n->symbols, offset | ~KEY_OFFSET_MASK,
+                              insn ? insn->bytes : NULL, insn ? insn->length : 0);
 }
 
 static bool hotlist_name(struct naming *n, struct profile_hotlist *h)

@@ -53,8 +53,8 @@ struct section_kind {
 
 /* In the order in which they are written and read. */
 #define SECTION_KINDS(X)                                                                           \
-    X(reasons) X(meta) X(metrics) X(images) X(processes) X(recordings) X(entities) X(frames)       \
-    X(threads) X(trees) X(weights) X(sampled) X(ranks) X(phases) X(heap) X(sandboxes)              \
+    X(reasons) X(meta) X(metrics) X(images) X(processes) X(recordings) X(entities) X(hits)         \
+    X(frames) X(threads) X(trees) X(weights) X(sampled) X(ranks) X(phases) X(heap) X(sandboxes)              \
     X(cpu_time) X(delivered) X(timeline) X(counts) X(blocks) X(edges) X(values) X(hotlists)        \
     X(texts) X(names) X(figures) X(parts)
 

@@ -388,6 +388,60 @@ def values_high():
             expect((asm, kind) not in seen, f"the kernel's memory: {seen.get((asm, kind))}")
 
 
+def annotation(machine, function):
+    result = run([PENUMBRA, "annotate", "--json", machine.file, function])
+    expect(result.returncode == 0, f"{function}: {result.stderr.decode()}")
+    return json.loads(result.stdout)
+
+
+def annotated():
+    """Samples of a kernel function by its instructions; a function with few samples is refused."""
+    machine = Machine(["--external"], [target("machine-split"), "2000"])
+    kernel = sorted((f for f in machine.report["functions"] if f["image"] == "[kernel]" and f["self"]),
+                    key=lambda f: f["self"])
+    expect(len(kernel) > 1, f"functions of the kernel: {kernel}")
+    if kernel[-1]["name"] == "(kernel code)":
+        skip("kernel functions have no names here")
+    all_samples = sum(f["self"] for f in kernel)
+    hottest = annotation(machine, kernel[-1]["name"])
+    lines = hottest["instructions"]
+    expect(hottest["image"] == "[kernel]" and hottest["unit"] == "samples", hottest)
+    expect(hottest["total"] == kernel[-1]["self"] == sum(line["count"] for line in lines),
+           f"{hottest['total']} samples in {kernel[-1]}")
+    offsets = [int(line["offset"], 16) for line in lines]
+    expect(offsets == sorted(set(offsets)), f"order: {lines}")
+    few = [f["name"] for f in kernel if f["self"] < all_samples // 100]
+    if few:
+        result = run([PENUMBRA, "annotate", machine.file, few[0]])
+        expect(result.returncode and b"which instructions of the kernel's" in result.stderr, result.stderr)
+    shown = run([PENUMBRA, "annotate", machine.file, kernel[-1]["name"]]).stdout.decode()
+    if any(line["text"] == "?" for line in lines):
+        expect("code could not be read" in shown, shown)
+        skip("the kernel's code cannot be read here")
+    # Nearly all of its time goes into zeroes that are written for read().
+    most = max(range(len(lines)), key=lambda i: lines[i]["count"])
+    near = " ".join(line["text"] for line in lines[max(0, most - 8):most + 1])
+    expect("stos" in near or "mov [" in near or "mov qword ptr [" in near, f"the hottest instruction of {hottest}")
+    expect(offsets[0] == 0 and len(lines) > 3, f"begin: {lines[0]}")
+    expect("code could not be read" not in shown, shown)
+
+
+def annotated_values():
+    """Values of the kernel's instructions stand at them."""
+    machine = values_of()
+    of = {}
+    for h in machine.report["instructions"]:
+        if h["image"] == "[kernel]" and h["kind"] in ("result", "loaded"):
+            of.setdefault(h["function"], []).append(h)
+    function = max(of, key=lambda name: len(of[name]))
+    lines = annotation(machine, function)["instructions"]
+    values = {(line["offset"], v["kind"]) for line in lines for v in line.get("values", ())}
+    missing = [h for h in of[function] if (h["offset"], h["kind"]) not in values]
+    expect(not missing, f"of {function}: {missing} are not in {values}")
+    bare = [line for line in lines if line["text"] == "?" and not line["count"] and not line.get("values")]
+    expect(not bare, f"places that nothing was seen at: {bare}")
+
+
 MAPS = """import mmap, os, sys
 kept = mmap.mmap(os.open(sys.argv[1], os.O_RDONLY), 4096, prot=mmap.PROT_READ)
 print("mapped", flush=True)
@@ -426,4 +480,5 @@ def values_redacted():
 
 
 main({test.__name__: test for test in (split, foreign, set_user, unshared, walked, not_walked, swarm, whole, process, group, lost, killed, refused,
-                                       outside, values, values_redacted, values_high, values_device)})
+                                       outside, values, values_redacted, values_high, values_device, annotated,
+                                       annotated_values)})

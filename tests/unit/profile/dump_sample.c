@@ -405,6 +405,8 @@ static void print_profile(const struct profile *p)
         printf("entity\t%" PRIu64 "\t%u\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\n", p->entities[i].id,
                p->entities[i].kind, p->entities[i].name, p->entities[i].scope, p->entities[i].at,
                p->entities[i].number);
+    for (uint32_t i = 0; i < p->hit_count; i++)
+        printf("hit\t%" PRIu64 "\t%" PRIu64 "\n", p->hits[i].entity, p->hits[i].weight);
     for (uint32_t i = 0; i < p->metric_count; i++)
         printf("metric\t%s\t%s\t%s\t%" PRIu64 "\t%u\n", p->metrics[i].name, p->metrics[i].trigger,
                p->metrics[i].unit, p->metrics[i].period, p->metrics[i].how);

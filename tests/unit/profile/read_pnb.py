@@ -23,6 +23,7 @@ PRODUCTIONS = 49  # likewise
 SAMPLED = 12  # only of several triggers
 RECORDINGS = 23  # only in merged files
 ENTITIES = 50  # not in the oldest files
+HITS = 51  # likewise
 PARTS = 62  # only in files that several carriers or tools were merged into
 UNDER_ENGINE = {24, 25, 26, 32, 33, 34, 40, 41}  # not in a part of samples
 MASK = (1 << 64) - 1
@@ -46,7 +47,7 @@ def container(data):
             contents = subprocess.run(["zstd", "-dc"], input=contents, stdout=subprocess.PIPE,
                                       check=True).stdout
         assert len(contents) == raw, "raw size"
-        if kind in NAMES or kind in (HEAP, SAMPLED, TIMELINE, RECORDINGS, ENTITIES, WASTE, WASTE_PATHS, PRODUCTIONS,
+        if kind in NAMES or kind in (HEAP, SAMPLED, TIMELINE, RECORDINGS, ENTITIES, HITS, WASTE, WASTE_PATHS, PRODUCTIONS,
                                      PARTS):
             sections[kind] = Cursor(contents)
         else:
@@ -185,13 +186,24 @@ def read_recordings(c, processes):
 
 
 def read_entities(c):
+    ids = []
     for _ in range(c.u()):
         kind, name, scope, at, number = c.u(), c.str(), c.str(), c.u(), c.u()
         hashed = 0xcbf29ce484222325
         for byte in (kind.to_bytes(8, "little") + name.encode() + b"\0" + scope.encode() + b"\0" +
                      at.to_bytes(8, "little") + number.to_bytes(8, "little")):
             hashed = (hashed ^ byte) * 0x100000001b3 % 2**64
-        show("entity", 2**62 + (hashed >> 2), kind, name, scope, at, number)
+        ids.append(2**62 + (hashed >> 2))
+        show("entity", ids[-1], kind, name, scope, at, number)
+    c.end()
+    return ids
+
+
+def read_hits(c, ids):
+    place = -1
+    for _ in range(c.u()):
+        place += c.u()
+        show("hit", ids[place], c.u())
     c.end()
 
 
@@ -531,7 +543,9 @@ def show_profile(sections):
     if RECORDINGS in sections:
         read_recordings(sections[RECORDINGS], processes)
     if ENTITIES in sections:
-        read_entities(sections[ENTITIES])
+        entities = read_entities(sections[ENTITIES])
+        if HITS in sections:
+            read_hits(sections[HITS], entities)
     metrics, triggers = read_metrics(sections[9])
     threads, nodes = read_threads(sections[6], sections[7], read_frames(sections[5]), d, t)
     read_weights(sections[10], metrics - 1, nodes)

@@ -327,6 +327,9 @@ static void sample_entities(struct profile *p)
             .kind = i, .name = text("entity", i), .scope = text("scope", i / 2), .at = i * 1000,
             .number = i};
         uint64_t id = profile_entity_add(p, &entity);
+        const struct profile_hit hit = {id, i * 100};
+        if (i % 3 != 2 && !profile_hits_add(p, &hit, 1))
+            abort();
         for (uint32_t t = i; t < p->thread_count; t += ENTITY_KIND_COUNT + 1)
             if (t % 3 == 0 && p->threads[t].node_count > 1) {
                 p->threads[t].nodes[1].image = PROFILE_IMAGE_NONE;
@@ -579,6 +582,11 @@ static const char *head_difference(const struct profile *a, const struct profile
         SAME_STRING(entities[i].scope);
         SAME(entities[i].at);
         SAME(entities[i].number);
+    }
+    SAME(hit_count);
+    for (uint32_t i = 0; i < a->hit_count; i++) {
+        SAME(hits[i].entity);
+        SAME(hits[i].weight);
     }
     SAME(recording_count);
     for (uint32_t i = 0; i < a->recording_count; i++) {

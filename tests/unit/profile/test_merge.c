@@ -153,6 +153,38 @@ static void add_fields(struct profile *p, unsigned from, unsigned to)
         assert_true(profile_entity_add(p, &field) != 0);
 }
 
+/* Samples of one instruction are added up, whatever order they come in. */
+static void test_hits(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct profile *a = profile_new(), *b = profile_new();
+    struct profile_hit of_a[4], of_b[2];
+    for (unsigned i = 0; i < 3; i++) {
+        struct profile_entity at = {.kind = ENTITY_INSTRUCTION, .name = (char[]){"ksys_read"},
+                                    .scope = (char[]){"ret"}, .at = i};
+        of_a[i] = (struct profile_hit){profile_entity_add(a, &at), 10 + i};
+        if (i)
+            of_b[2 - i] = (struct profile_hit){profile_entity_add(b, &at),
+                                               i == 1 ? 100 : UINT64_MAX};
+    }
+    of_a[3] = of_a[0];
+    assert_true(profile_hits_add(a, of_a, 4));
+    assert_true(profile_hits_add(b, of_b, 2));
+    assert_int_equal(a->hit_count, 3);
+    assert_true(profile_merge(a, b, &e));
+    assert_int_equal(a->hit_count, 3);
+    for (unsigned i = 0; i < 3; i++) {
+        const struct profile_hit *h = &a->hits[i];
+        const struct profile_entity *at = profile_entity_find(a, h->entity);
+        assert_true(at && (!i || h->entity > h[-1].entity));
+        assert_true(h->weight == (at->at == 0 ? 20 : at->at == 1 ? 111 : UINT64_MAX));
+    }
+    assert_well_formed(a);
+    profile_free(a);
+    profile_free(b);
+}
+
 /* Hashes put them in another order than they are added in: those of two profiles alternate. */
 static void test_many_entities(void **state)
 {
@@ -584,6 +616,7 @@ int main(void)
         cmocka_unit_test(test_refuses_other_triggers),
         cmocka_unit_test(test_lead),
         cmocka_unit_test(test_entities),
+        cmocka_unit_test(test_hits),
         cmocka_unit_test(test_many_entities),
         cmocka_unit_test(test_longest_recording),
         cmocka_unit_test(test_refuses_recordings),

@@ -223,6 +223,8 @@ static struct digest digest(const struct profile *p)
     for (uint32_t i = 0; i < p->entity_count; i++)
         d.entities +=
             mix(p->entities[i].id, hash(9, p->entities[i].name, strlen(p->entities[i].name)));
+    for (uint32_t i = 0; i < p->hit_count; i++)
+        d.entities += p->hits[i].entity * (1 + p->hits[i].weight);
     return d;
 }
 

@@ -148,7 +148,7 @@ def check_one(path):
     nodes = int(re.search(r"(\d+) nodes", made.stdout)[1])
     peak = run("report", path, wanted=1000)[2]
     print(f"one tree of {nodes} nodes: {peak} bytes, {peak / nodes:.0f} a node")
-    assert nodes > 200000 and peak < 340 * nodes, "less than 340 bytes a node"
+    assert nodes > 200000 and peak < 380 * nodes, "less than 380 bytes a node"
 
 
 def makes_pages(path):

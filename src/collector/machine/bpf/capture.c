@@ -69,6 +69,27 @@ static bool load(struct capture *c, struct err *e)
     return true;
 }
 
+struct capture *capture_open_text(void)
+{
+    size_t size;
+    struct err unused = {0};
+    struct bpf_program *program;
+    const void *bytes = capture_program__elf_bytes(&size);
+    struct capture *c = bpf_object_can(&unused) ? calloc(1, sizeof *c) : NULL;
+    if (!c)
+        return NULL;
+    c->object = bpf_object__open_mem(bytes, size, NULL);
+    if (c->object)
+        bpf_object__for_each_program(program, c->object)
+            bpf_program__set_autoload(program, !strcmp(bpf_program__name(program), "machine_text"));
+    if (c->object && !bpf_object__load(c->object) && maps_map(c)) {
+        c->text = program_of(c, "machine_text");
+        return c;
+    }
+    capture_close(c);
+    return NULL;
+}
+
 static bool clock_open(struct capture *c, struct machine_rings *rings, unsigned i,
                        uint64_t period_ns, int cgroup, struct err *e)
 {

@@ -22,6 +22,8 @@ struct capture;
 /* A moment a CPU in so many nanoseconds of its time, once it runs. cgroup: as of the rings. */
 bool capture_open(struct capture **to, struct machine_rings *rings, uint64_t period_ns, int cgroup,
                   struct err *e);
+/* For capture_text only; NULL: no BPF program may be loaded here. */
+struct capture *capture_open_text(void);
 void capture_run(struct capture *c, bool run);
 /* NULL does nothing. */
 void capture_close(struct capture *c);
