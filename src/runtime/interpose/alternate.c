@@ -121,8 +121,7 @@ void alternate_end_as(struct rt_thread *t)
 void alternate_again_as(struct rt_thread *t)
 {
     stack_t real;
-    if (t->alternate.is_ours && sys_call3_as(SYS_sigaltstack, 0, (long)&real, 0) == 0 &&
-        !is_own(t, &real))
+    if (sys_call3_as(SYS_sigaltstack, 0, (long)&real, 0) == 0 && !is_own(t, &real))
         t->alternate.is_ours = own_set(t, &real);
 }
 

@@ -132,7 +132,8 @@ static void actions_wrap(void)
     for (int signal = 1; signal < SIGNALS; signal++) {
         struct sigaction now;
         if (signal == signals_number_as() || REAL(sigaction)(signal, NULL, &now) != 0 ||
-            !((unsigned)now.sa_flags & SA_ONSTACK))
+            !((unsigned)now.sa_flags & SA_ONSTACK) || now.sa_handler == SIG_DFL ||
+            now.sa_handler == SIG_IGN) /* libc would set its flag */
             continue;
         alternate_wrap(signal, &now);
         REAL(sigaction)(signal, &now, NULL);
@@ -158,7 +159,8 @@ bool signals_install(void)
     return true;
 }
 
-/* The kernel has them as the child has set them. */
+/* The kernel has them as the child has set them: or, without libc's flag, as it has reset them, or
+ * as the child has set them without libc. Those stay as they are. */
 static void own_adopt(void)
 {
     const struct rt_actions *own = actions_own();
@@ -167,8 +169,10 @@ static void own_adopt(void)
         bool masks;
         if (!own_get(own, signal, &masks))
             continue;
-        masks_ours[signal] = masks;
-        if (!masks || REAL(sigaction)(signal, NULL, &now) != 0 ||
+        bool by_libc = REAL(sigaction)(signal, NULL, &now) == 0 &&
+                       (unsigned)now.sa_flags & RESTORER;
+        masks_ours[signal] = masks && by_libc;
+        if (!masks_ours[signal] ||
             ((unsigned)now.sa_flags & SA_ONSTACK && !alternate_takes_as()))
             continue;
         sigdelset(&now.sa_mask, signals_number_as());

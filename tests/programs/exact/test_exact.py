@@ -22,7 +22,7 @@ TOOLS = ("null", "count", "blocks", "edges", "calls")
 
 def signals():
     """Arrival at any instruction, in order; faults, masks, alternate stacks, stepping."""
-    for name in ("cleared", "context", "masks", "oddities", "unstacked"):
+    for name in ("cleared", "context", "masks", "oddities", "twice", "unstacked"):
         for tool in ("null", "blocks"):
             same([target(name)], tool)
     for tool in (*TOOLS, "paths"):

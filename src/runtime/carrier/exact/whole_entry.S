@@ -107,6 +107,9 @@ native: movl    %r12d, %edi
         movq    %r14, %rdx
         movq    %r15, %rsp
         jmpq    *%rax
+        .globl  whole_signal_end
+        .hidden whole_signal_end
+whole_signal_end:
         .cfi_endproc
         .size   whole_signal_entry, . - whole_signal_entry
 

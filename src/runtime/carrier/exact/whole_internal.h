@@ -24,6 +24,7 @@ extern const uint64_t whole_asynchronous; /* signals that are no faults */
 extern const char whole_text_begin[], whole_text_end[];
 void whole_signal_entry(void);
 extern const char whole_signal_blocked[]; /* in it: from here on signals are */
+extern const char whole_signal_end[];
 void whole_resumed(void);
 _Noreturn void whole_sigreturn_at_as(void *frame);
 long whole_syscall_at_as(uint64_t rsp, long number, uint64_t a, uint64_t b, uint64_t c);

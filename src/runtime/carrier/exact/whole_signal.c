@@ -316,10 +316,13 @@ static void send_first_as(const siginfo_t *info)
         send_as(&behind[i]);
 }
 
-/* The signal has come too early: it will come again when the mask is the program's. */
+/* The signal has come too early: it will come again when the mask is the program's. Until the
+ * frame that it came with ends it is blocked, which SA_NODEFER does not do. */
 static void again_as(struct engine_thread *t, const siginfo_t *info)
 {
     int number = info->si_signo;
+    uint64_t blocked = BIT(number);
+    sys_call6_as(SYS_rt_sigprocmask, SIG_BLOCK, (long)&blocked, 0, MASK_SIZE, 0, 0);
     const struct whole_action *a = &whole_thread_as(t)->actions->of[number];
     /* The kernel has reset the action when it delivered the signal. */
     if (a->flags & SA_RESETHAND && is_handler(a->handler) && number != SIGTRAP) {
@@ -385,6 +388,7 @@ static void deliver_as(struct engine_thread *t, int number, siginfo_t *info, uco
     t->rflags &= ~(uint64_t)(EFLAGS_DF | EFLAGS_RF | EFLAGS_TF);
     tool_set_interrupted_as(t, (uint64_t)u->uc_mcontext.gregs[REG_RIP]);
     whole_mask_as(t, mask);
+    whole_thread_as(t)->signals.handling = false;
     engine_start_as(t);
 }
 
@@ -398,6 +402,13 @@ static bool in_entry(uint64_t rip)
 {
     return rip - (uint64_t)whole_signal_entry <
            (uint64_t)whole_signal_blocked - (uint64_t)whole_signal_entry;
+}
+
+/* Where one is handled, signals blocked; whole_signal_arrived_as comes in between. */
+static bool in_handling(const struct whole_signals *s, uint64_t rip)
+{
+    return s->handling || rip - (uint64_t)whole_signal_blocked <
+                              (uint64_t)whole_signal_end - (uint64_t)whole_signal_blocked;
 }
 
 /* In switch.S. */
@@ -441,13 +452,23 @@ static void put_off_as(struct engine_thread *t, const siginfo_t *info, ucontext_
 }
 
 /* The interrupted code is about to handle another signal, at whole_signal_entry: that one goes
- * first, with the mask that the kernel has made for its handler. */
+ * first, with the mask that the kernel has made for its handler. It may lie above a third one in
+ * the same way: all that were put off stay blocked. */
 static void put_off_nested_as(struct engine_thread *t, const siginfo_t *info, ucontext_t *u)
 {
     struct whole_signals *s = &whole_thread_as(t)->signals;
     s->nested = true;
     s->nested_mask = *mask_in(u);
-    *mask_in(u) |= whole_asynchronous | BIT(info->si_signo);
+    s->nested_held |= BIT(info->si_signo);
+    *mask_in(u) |= whole_asynchronous | s->nested_held;
+    again_as(t, info);
+}
+
+/* One that is no fault, and yet of a kind that is not blocked, while another one is handled: after
+ * that one. The mask is set then, or its frame has it. */
+static void put_off_handled_as(struct engine_thread *t, const siginfo_t *info, ucontext_t *u)
+{
+    *mask_in(u) |= BIT(info->si_signo);
     again_as(t, info);
 }
 
@@ -580,8 +601,8 @@ static void early_signal_as(struct engine_thread *t, siginfo_t *info, ucontext_t
         put_off_as(t, info, u);
 }
 
-void whole_signal_arrived_as(int number, siginfo_t *info, ucontext_t *u, uint64_t mask,
-                             struct engine_thread *t)
+static void arrived_as(int number, siginfo_t *info, ucontext_t *u, uint64_t mask,
+                       struct engine_thread *t)
 {
     struct whole_signals *s = &whole_thread_as(t)->signals;
     const struct whole_action *action = &whole_thread_as(t)->actions->of[number];
@@ -589,9 +610,6 @@ void whole_signal_arrived_as(int number, siginfo_t *info, ucontext_t *u, uint64_
     uint64_t rip = (uint64_t)gregs[REG_RIP];
     bool fault = is_fault(number, info->si_code);
     bool step = number == SIGTRAP && info->si_code == CODE_TRAP_TRACE;
-    if (s->nested)
-        mask = s->nested_mask;
-    s->nested = false;
     if (s->native) {
         if (step && native_early_as(t, rip))
             return;
@@ -632,6 +650,26 @@ void whole_signal_arrived_as(int number, siginfo_t *info, ucontext_t *u, uint64_
         *mask_in(u) = t->mask;
     }
     deliver_as(t, number, info, u, mask);
+}
+
+void whole_signal_arrived_as(int number, siginfo_t *info, ucontext_t *u, uint64_t mask,
+                             struct engine_thread *t)
+{
+    struct whole_signals *s = &whole_thread_as(t)->signals;
+    uint64_t rip = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
+    if (!is_fault(number, info->si_code) && in_handling(s, rip)) {
+        put_off_handled_as(t, info, u);
+        return;
+    }
+    bool within = s->handling; /* a fault of ours */
+    s->handling = true;
+    if (s->nested)
+        mask = s->nested_mask;
+    s->nested = false;
+    if (!in_entry(rip))
+        s->nested_held = 0;
+    arrived_as(number, info, u, mask, t);
+    s->handling = within;
 }
 
 uint64_t whole_signal_handler_as(int number)

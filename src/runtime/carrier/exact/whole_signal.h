@@ -49,8 +49,10 @@ struct whole_signals {
     bool native;                /* one instruction of the program, natively, by trap flag */
     bool native_arrived;        /* the next trap is behind it */
     bool nested;                /* the signal that comes next was interrupted at its entry: */
+    bool handling;              /* in whole_signal_arrived_as */
     bool trap_waits;            /* a SIGTRAP that was sent while stepping: `trap` */
     uint64_t nested_mask;       /* the mask that was made for its handler */
+    uint64_t nested_held;       /* those that were put off for it */
     uint64_t step_flags;        /* of the program, to set again there */
     uint64_t step_mask;         /* the mask to restore there */
     uint64_t resume_rip;        /* where the program's rt_sigreturn goes */

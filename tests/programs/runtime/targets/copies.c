@@ -191,6 +191,69 @@ static void cleared(void)
     say(sigismember(&a.sa_mask, SIGTRAP) ? "masked\n" : "not masked\n");
 }
 
+/* What is said of SIGUSR1 once fork() has made this child known. */
+static void known(const char *what)
+{
+    char text[100];
+    struct sigaction a;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(8);
+    end_say(what, pid);
+    sigaction(SIGUSR1, NULL, &a);
+    sprintf(text, "%s: ignored %d flags %x masks %d\n", what, a.sa_handler == SIG_IGN,
+            (unsigned)a.sa_flags, sigismember(&a.sa_mask, SIGTRAP));
+    say(text);
+}
+
+/* The kernel has reset what libc has set before. */
+static void cleared_known(void)
+{
+    struct clone_args arguments = {.flags = CLONE_CLEAR_SIGHAND, .exit_signal = SIGCHLD};
+    act(SIGUSR1, SIG_IGN, SA_RESTART, 1);
+    pid_t pid = (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
+    if (pid == 0) {
+        known("cleared");
+        _exit(9);
+    }
+    end_say("cleared, known", pid);
+}
+
+/* Without the flag that libc sets. */
+static void plain_known(void)
+{
+    struct {
+        uint64_t handler, flags, restorer, mask;
+    } a = {(uint64_t)(uintptr_t)SIG_IGN, SA_ONSTACK, 0, 0};
+    act(SIGUSR1, SIG_IGN, SA_RESTART, 1);
+    syscall(SYS_rt_sigaction, (long)SIGUSR1, &a, NULL, sizeof a.mask);
+    known("plain");
+}
+
+/* The first stack is the kernel's to manage, and samples come on it; the second has no memory. */
+static void unstacks(void)
+{
+    stack_t none = {.ss_sp = mmap(NULL, STACK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                    .ss_size = STACK};
+    sigaltstack(&none, NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        spin(WORK);
+        _exit(10);
+    }
+    end_say("no stack, fork", pid);
+    spin(WORK);
+    sigaltstack(NULL, &none);
+    _exit(none.ss_size == STACK && none.ss_flags == 0);
+}
+
+static void disarms(void)
+{
+    stack_t first = {.ss_sp = stack, .ss_size = STACK, .ss_flags = (int)(1u << 31)};
+    sigaltstack(&first, NULL);
+    raw("unstacks", unstacks);
+}
+
 /* A child in our memory whose own child is in it, too. */
 static void nested(void)
 {
@@ -217,6 +280,14 @@ int main(int argc, char **argv)
         return 0;
     }
     raw("resets", resets);
+    raw("cleared_known", cleared_known);
+    raw("plain_known", plain_known);
+    pid_t pid = fork();
+    if (pid == 0) {
+        disarms();
+        _exit(0);
+    }
+    end_say("disarms", pid);
     raw("vforks", vforks);
     raw("forks", forks);
     stack_t alternate = {.ss_sp = stack, .ss_size = STACK};
