@@ -24,7 +24,9 @@ static void outside_end(struct recording *r)
 {
     r->notes.size--; /* its NUL */
     outside_stop(&r->outside, &r->notes);
-    machine_stop(r->machine, &r->notes);
+    uint64_t stopped = machine_stop(r->machine, &r->notes);
+    if (stopped)
+        r->elapsed_ns = stopped - r->start_ns;
     buf_put_u8(&r->notes, '\0');
 }
 

@@ -433,16 +433,17 @@ static void threads_end(struct machine *m)
     m->reads = m->walks = false;
 }
 
-void machine_stop(struct machine *m, struct buf *notes)
+uint64_t machine_stop(struct machine *m, struct buf *notes)
 {
     if (!m || !m->reads)
-        return;
+        return 0;
     uint64_t busy = busy_read(), now = monotonic_ns();
     pthread_mutex_lock(&m->walking);
     m->sampler->waits.end_ns = now;
     pthread_mutex_unlock(&m->walking);
     machine_values_run(m->values, false);
     machine_rings_stop(&m->rings);
+    uint64_t stopped = monotonic_ns();
     threads_end(m);
     uint64_t lost = machine_rings_lost(&m->rings);
     if (lost > m->lost)
@@ -451,6 +452,7 @@ void machine_stop(struct machine *m, struct buf *notes)
         machine_waits_finish(m->sampler, now);
     put_notes(m, notes);
     put_covered(m, busy - m->begun_ns, notes);
+    return stopped;
 }
 
 void machine_free(struct machine *m)

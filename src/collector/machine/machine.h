@@ -50,8 +50,9 @@ bool machine_begin(struct machine *m, const struct record_spool *spool, struct r
                    int32_t pid, struct err *e);
 /* program: as `pid`, of a process that has begun since then; 0: none has. */
 bool machine_run(struct machine *m, int32_t program, struct err *e);
-/* Ends. What is to be known is added to the notes. NULL does nothing. */
-void machine_stop(struct machine *m, struct buf *notes);
+/* Ends. What is to be known is added to the notes. The moment at which sampling ended, of
+ * CLOCK_MONOTONIC; 0: nothing was sampled, as where m is NULL. */
+uint64_t machine_stop(struct machine *m, struct buf *notes);
 void machine_free(struct machine *m);
 
 /* machine_lasting.c, for a lasting one. What comes from now on is counted in `spool`, a new one

@@ -191,10 +191,15 @@ void machine_waits_end(struct machine_sampler *s, const struct machine_record *r
     if (!place_find(s, r->waiter_pid, r->waiter_tid, &place))
         return;
     struct machine_wait *wait = &place.thread->wait;
+    uint64_t end_ns = s->waits.end_ns;
+    if (wait->begun == r->begun && end_ns && r->time > end_ns) {
+        wait->told_ns = r->time; /* it went on to the end: finish() charges it */
+        return;
+    }
     if (wait->begun == r->begun)
         charge_known(s, &place, r);
     else
-        charge_unknown(s, &place, r->time,
+        charge_unknown(s, &place, end_ns && r->time > end_ns ? end_ns : r->time,
                        left_of(wait, r->begun, (r->blocked_ns + r->ready_ns) * r->odds));
     wait->begun = 0;
     wait->ended = r->begun;
