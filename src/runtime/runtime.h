@@ -28,7 +28,8 @@ enum {
     RT_SLOT_MASK = RT_SLOTS - 1,
     RT_WHICH_SHIFT = 24, RT_WHICH_MASK = 7 << RT_WHICH_SHIFT, /* of a trigger after the first */
     RT_SLOT_DISCOVERY = 0xffffffff, /* the inherited event that finds unknown threads */
-    RT_RANDOM_GROUP = 128,    /* samples between two draws of the period: one system call each */
+    RT_RANDOM_GROUP = 8,      /* samples between two draws of the period: one system call each */
+    RT_BUDGET_GROUP = 128,    /* ... between two looks at the budget */
     /* of each thread, right below its struct rt_thread (interpose/alternate.h) */
     RT_SIGNAL_STACK = 64 << 10,
 };

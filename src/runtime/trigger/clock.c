@@ -53,14 +53,15 @@ uint64_t clock_random_as(struct rt_thread *t)
     return t->random = x;
 }
 
-/* Samples until the next draw. The first groups are short, doubling with each pair, so that the
- * samples of threads and processes that live shortly come from many draws: counts of two of them
- * compare like their times. Where the budget stretches the period, groups shrink, so that they (and
- * with them the budget) are looked at as often as otherwise. */
+/* Samples until the budget is looked at next. The first groups are of one draw and short, doubling
+ * with each pair, so that the samples of threads and processes that live shortly come from many
+ * draws: counts of two of them compare like their times. Longer ones are of several pairs. Where
+ * the budget stretches the period, groups shrink, so that the budget is looked at as often as
+ * otherwise. */
 static uint32_t group_next(struct rt_thread *t, bool pair_ends)
 {
     uint64_t samples = t->clock.multiple > 1 ? t->clock.group / t->clock.multiple : t->clock.group;
-    if (pair_ends && t->clock.group < RT_RANDOM_GROUP)
+    if ((pair_ends || t->clock.group > RT_RANDOM_GROUP) && t->clock.group < RT_BUDGET_GROUP)
         t->clock.group *= 2;
     return samples ? (uint32_t)samples : 1;
 }
@@ -84,7 +85,8 @@ static uint64_t first_draw(struct rt_thread *t, uint64_t mean)
 }
 
 /* Draws come in pairs that mirror each other around the mean (antithetic variates), so that the
- * randomness breaks lockstep with the program, but adds next to nothing to the error of a total.
+ * randomness breaks lockstep with the program, but adds next to nothing to the error of a total,
+ * nor of what runs for longer than a pair: 16 periods.
  * The very first ends anywhere within a period, because a thread begins anywhere within one; the
  * next few are of the mean length: so a thread of up to FIXED periods gets as many samples as its
  * time is worth on average, however short. */
@@ -93,7 +95,7 @@ uint64_t clock_draw_as(struct rt_thread *t)
     uint64_t mean = t->clock.mean * t->clock.multiple;
     uint64_t mirrored = 2 * mean - t->clock.period;
     if (!t->clock.group) {
-        t->clock.group = t->clock.group_left = 1;
+        t->clock.group = t->clock.group_left = t->clock.draw_left = 1;
         t->clock.age = RT_NEW;
         t->clock.period = t->clock.drawn = mean;
         t->clock.once = false;
@@ -104,7 +106,7 @@ uint64_t clock_draw_as(struct rt_thread *t)
     bool second = t->clock.age == RT_NEW;
     t->clock.age = second ? RT_SAMPLED : RT_OLD;
     if (second && t->clock.multiple == t->clock.begun) {
-        t->clock.group_left = FIXED;
+        t->clock.group_left = t->clock.draw_left = FIXED;
         return t->clock.period = mean;
     }
     t->clock.mirror = t->clock.mirror && t->clock.period <= 2 * mean && mirrored >= mean / 2;
@@ -114,7 +116,10 @@ uint64_t clock_draw_as(struct rt_thread *t)
         t->clock.period = mirrored;
     else
         t->clock.period = mean / 2 + clock_random_as(t) % (mean + 1);
-    t->clock.group_left = group_next(t, t->clock.mirror);
+    if (!t->clock.group_left)
+        t->clock.group_left = group_next(t, t->clock.mirror);
+    bool several = rt.config->randomize && t->clock.group_left > RT_RANDOM_GROUP;
+    t->clock.draw_left = several ? RT_RANDOM_GROUP : t->clock.group_left;
     t->clock.mirror = !t->clock.mirror;
     return t->clock.period;
 }
@@ -605,9 +610,9 @@ static void period_draw(struct rt_thread *t, uint64_t old)
         account_set_as(t);
 }
 
-static void period_renew(struct rt_thread *t)
+/* What has passed unseen of the period that was `old`: base is the present one's beginning. */
+static void unseen_settle(struct rt_thread *t, uint64_t old)
 {
-    uint64_t old = t->clock.period;
     if (t->clock.trigger == TRIGGER_CPU && t->timer < 0) {
         uint64_t now = clock_now_as(t);
         uint64_t unseen = now > t->clock.base ? (now - t->clock.base) / old : 0,
@@ -617,8 +622,24 @@ static void period_renew(struct rt_thread *t)
         t->clock.owed += missed > ours ? missed - ours : 0;
         t->clock.base += missed;
     }
+}
+
+/* A group is over, or the budget is to be looked at now. */
+static void period_renew(struct rt_thread *t)
+{
+    uint64_t old = t->clock.period;
+    unseen_settle(t, old);
     thread_name_as(t);
     budget_look(t);
+    t->clock.group_left = 0;
+    period_draw(t, old);
+}
+
+/* Within a group. */
+static void period_vary(struct rt_thread *t)
+{
+    uint64_t old = t->clock.period;
+    unseen_settle(t, old);
     period_draw(t, old);
 }
 
@@ -666,6 +687,8 @@ void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
         ticks_look_as(t, t->clock.passed_ticks);
         if (--t->clock.group_left == 0)
             period_renew(t);
+        else if (--t->clock.draw_left == 0)
+            period_vary(t);
         scan_look_as(ticks_at_entry);
     }
     if (t->clock.premature)

@@ -51,8 +51,9 @@ struct rt_clock {
     uint64_t multiple;      /* mean period now = mean * multiple */
     uint64_t begun;         /* ... and at the thread's begin (trigger/pace.c) */
     uint64_t slow;          /* samples in a row that seem to have taken half of a period */
-    uint32_t group_left;    /* samples until the period is drawn anew */
-    uint32_t group;         /* size of the groups of this pair of draws; 0: none was drawn yet */
+    uint32_t draw_left;     /* samples until the period is drawn anew */
+    uint32_t group_left;    /* ... and until the budget is looked at */
+    uint32_t group;         /* size of the groups now; 0: none was drawn yet */
     bool premature;         /* this signal is no sample */
     /* ... of elapsed time comes at the end of a wait, and less has passed than a sample stands
      * for */

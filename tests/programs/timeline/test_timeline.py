@@ -73,7 +73,7 @@ def order():
     whole = sum(t["samples"])
     for name in ("alpha", "beta", "gamma_"):
         share = sum(function(r.report, name)) / whole
-        expect(abs(share - 1 / 3) < 0.05, f"{name} has {share}")
+        expect(abs(share - 1 / 3) < 0.02, f"{name} has {share}")
     columns = len(t["samples"]) * t["width_ns"]
     expect(abs(columns - r.report["duration_ns"]) <= t["width_ns"], "columns cover the duration")
 
