@@ -40,7 +40,7 @@
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
 #define SPOOL_VERSION 1u /* of the cores: see struct spool_header */
-#define SPOOL_LAYOUT 38u /* of everything */
+#define SPOOL_LAYOUT 39u /* of everything */
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
