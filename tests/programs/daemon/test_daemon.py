@@ -257,7 +257,7 @@ def refused():
         rights = {} if os.geteuid() else {"user": NOBODY, "group": NOBODY, "extra_groups": []}
         result = subprocess.Popen([PENUMBRA, "daemon", "--db", os.path.join(folder, "x.db")], stderr=subprocess.PIPE, **rights)
         try:
-            said = result.communicate(timeout=2)[1].decode()
+            said = result.communicate(timeout=20)[1].decode()
         except subprocess.TimeoutExpired:  # perf_event_paranoid lets everybody
             result.terminate()
             result.communicate()

@@ -150,7 +150,9 @@ def fork():
     expect([m["kind"] for m in marks] == ["fork", "exit", "exit"], marks)
     expect(marks[0]["text"] == f"turns {max(pids)} began, of {min(pids)}", marks)
     began = (marks[0]["ns"] - r.report["timeline"]["from_ns"]) / r.report["timeline"]["width_ns"]
-    expect(abs(middle(function(r.report, "alpha"), 1) - began) < 60, f"alpha ends when the child begins, {began}")
+    before, behind = middle(function(r.report, "alpha"), 1), middle(function(r.report, "beta"), 1e-9)
+    expect(before - 2 <= began <= behind + 2,
+           f"alpha's last column is {before}, beta's first {behind}: the child began in {began}")
     text = run([PENUMBRA, "report", "--timeline", r.file]).stdout.decode()
     expect(re.search(rf"\d m?s  fork      turns {max(pids)} began, of {min(pids)}\n", text), text)
     expect(" exit " not in text, text)
