@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "collector/measure.h"
 
 /* When it has begun, in ticks since the machine did; 0: it does not run. The name, in parentheses,
  * may hold anything. */
@@ -28,10 +31,24 @@ static unsigned long long began(int32_t pid)
     return ticks ? ticks : 1;
 }
 
-uint64_t process_began_ns(int32_t pid)
+/* Of a tick. */
+static double tick_ns(void)
 {
     long hz = sysconf(_SC_CLK_TCK);
-    return (uint64_t)((double)began(pid) * 1e9 / (double)(hz > 0 ? hz : 100));
+    return 1e9 / (double)(hz > 0 ? hz : 100);
+}
+
+uint64_t process_began_ns(int32_t pid)
+{
+    return (uint64_t)((double)began(pid) * tick_ns());
+}
+
+uint64_t thread_age_ns(int32_t tid)
+{
+    uint64_t now = clock_ns(CLOCK_BOOTTIME);
+    unsigned long long ticks = began(tid);
+    double born = (double)(ticks + 1) * tick_ns();
+    return !ticks ? UINT64_MAX : born < (double)now ? now - (uint64_t)born : 0;
 }
 
 bool process_runs(int32_t pid)

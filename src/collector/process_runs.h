@@ -18,4 +18,7 @@ bool process_runs_younger(int32_t pid);
  * run. */
 uint64_t process_began_ns(int32_t pid);
 
+/* For how long a thread has been there, in ns, by up to a tick less; UINT64_MAX: it is not. */
+uint64_t thread_age_ns(int32_t tid);
+
 #endif

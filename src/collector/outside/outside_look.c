@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/measure.h"
 #include "collector/outside/outside_process.h"
 
 /* What the scheduler says of a thread (/proc/TID/schedstat). */
@@ -206,7 +207,7 @@ bool outside_thread_look(struct outside_tools *tools, const struct outside_proce
 }
 
 struct outside_thread *outside_thread_open(const struct outside_process *p, pid_t tid,
-                                           uint64_t began, bool from_birth)
+                                           uint64_t began, uint64_t ran_ns)
 {
     struct outside_thread *t = calloc(1, sizeof *t);
     struct account a = {0, 0, 0};
@@ -215,10 +216,11 @@ struct outside_thread *outside_thread_open(const struct outside_process *p, pid_
     t->tid = tid;
     t->schedstat = file_open(p, tid, "schedstat");
     t->seen_ns = began;
-    if (!from_birth && account_read(p, t, &a)) {
-        t->ran_ns = a.ran_ns;
+    account_read(p, t, &a);
+    t->ran_ns = ran_ns == OUTSIDE_RAN_AS_NOW ? a.ran_ns : ran_ns;
+    /* More than there has been since then it was before. */
+    if (ran_ns == OUTSIDE_RAN_AS_NOW || a.ready_ns > monotonic_ns() - began)
         t->ready_ns = a.ready_ns;
-    }
     return t;
 }
 

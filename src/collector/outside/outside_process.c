@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "collector/measure.h"
+#include "collector/process_runs.h"
 
 /* The process's clock stands still while it has paused the recording. */
 static uint64_t clock_of(const struct spool_process *p)
@@ -75,11 +76,32 @@ bool outside_thread_add(struct outside_process *p, struct outside_thread *t)
     return true;
 }
 
+/* Since when a thread counts that is there in the first round, and what it had run by then: since
+ * the process was first recorded, or the thread's birth after that. The collector may have had to
+ * wait for a processor. */
+static uint64_t first_began(const struct outside_process *p, pid_t tid, uint64_t now,
+                            uint64_t *ran_ns)
+{
+    const struct spool_process *r = p->record;
+    *ran_ns = OUTSIDE_RAN_AS_NOW;
+    if (!r->armed_cpu_ns || r->pauses || r->start_ns > now)
+        return now;
+    if (tid == p->pid) {
+        *ran_ns = r->armed_cpu_ns;
+        return r->start_ns;
+    }
+    uint64_t age_ns = thread_age_ns(tid), at = monotonic_ns(); /* the round may have begun long ago */
+    if (age_ns > at - r->start_ns)
+        return now;
+    *ran_ns = 0;
+    return at - age_ns < now ? at - age_ns : now;
+}
+
 static struct outside_thread *thread_begin(struct outside_tools *tools, struct outside_process *p,
                                            pid_t tid, uint64_t now)
 {
-    struct outside_thread *t =
-        outside_thread_open(p, tid, p->round_ns ? p->round_ns : now, p->round_ns != 0);
+    uint64_t ran_ns = 0, began = p->round_ns ? p->round_ns : first_began(p, tid, now, &ran_ns);
+    struct outside_thread *t = outside_thread_open(p, tid, began, ran_ns);
     if (!t || outside_thread_add(p, t))
         return t;
     outside_thread_close(tools, p, t);

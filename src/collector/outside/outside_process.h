@@ -97,9 +97,11 @@ void outside_watched_add(struct outside_tools *tools, struct outside_process *p)
  * yet. */
 bool outside_index_update(struct outside_tools *tools, struct outside_process *p);
 
-/* outside_look.c. A new thread: `began` and what it had run by then. */
+/* outside_look.c. A new thread, of which the time counts from `began` on, in ns of the process's
+ * clock. ran_ns: what it had run by then; OUTSIDE_RAN_AS_NOW: as much as now. */
+#define OUTSIDE_RAN_AS_NOW UINT64_MAX
 struct outside_thread *outside_thread_open(const struct outside_process *p, pid_t tid,
-                                           uint64_t began, bool from_birth);
+                                           uint64_t began, uint64_t ran_ns);
 /* False: it has ended. */
 bool outside_thread_look(struct outside_tools *tools, const struct outside_process *p,
                          struct outside_thread *t, uint64_t now);

@@ -34,7 +34,7 @@ void outside_answer(struct spool_process *record, const struct outside_process *
 static void add(struct outside_tools *tools, struct outside_process *p,
                 const struct spool_thread *record, uint64_t since)
 {
-    struct outside_thread *t = outside_thread_open(p, record->tid, since, false);
+    struct outside_thread *t = outside_thread_open(p, record->tid, since, OUTSIDE_RAN_AS_NOW);
     if (!t)
         return;
     t->ran_ns = record->watched_cpu_ns;

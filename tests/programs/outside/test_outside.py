@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.environ["HARNESS"])
 from harness import (PENUMBRA, Recording, expect, main, needs_kernel_events, nodes,  # noqa: E402
-                     run, target, wait_for)
+                     report_of, run, target, wait_for)
 
 NOPERF = os.path.join(os.environ["HARNESS_TARGETS"], "noperf")
 WAITS = ("in_poll", "in_alloca", "in_epoll", "in_condition", "in_read")
@@ -59,6 +60,31 @@ def framed():
         above = [n for n in nodes(r.report["tree"]) if name in {c["name"] for c in n["children"]}]
         expect(above and all(n["name"] == "start_thread" for n in above),
                f"above {name}: {[n['name'] for n in above]}")
+
+
+def late():
+    """What threads wait before the collector first looks at them is theirs, too."""
+    def threads_of(pid):
+        children = run(["pgrep", "-P", str(pid)]).stdout.split()
+        return len(os.listdir(f"/proc/{int(children[0])}/task")) if children else 0
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "out.pnb")
+        collector = subprocess.Popen([NOPERF, PENUMBRA, "record", "-q", "-e", "wall", "-F", "199",
+                                      "-o", file, "--", target("outside-waits"), "800"],
+                                     stdout=subprocess.DEVNULL)
+        wait_for(lambda: collector.poll() is not None or threads_of(collector.pid) == 7,
+                 "the threads do not begin")
+        collector.send_signal(signal.SIGSTOP)
+        time.sleep(0.4)
+        collector.send_signal(signal.SIGCONT)
+        expect(collector.wait() == 0, f"status {collector.returncode}")
+        report = report_of(file)
+    for name in (*WAITS, "main"):
+        found = sum(f["total"] for f in report["functions"] if f["name"] == name)
+        found *= report["period"] / 1e9
+        expect(found > 0.73, f"{name}: {found} s of 800 ms in {report['duration_ns'] / 1e9} s; "
+                             f"{[(f['name'], f['self']) for f in report['functions'] if f['self']]} {report['notes']}")
 
 
 def sum_is_elapsed():
