@@ -90,7 +90,8 @@ static uint64_t first_began(const struct outside_process *p, pid_t tid, uint64_t
         *ran_ns = r->armed_cpu_ns;
         return r->start_ns;
     }
-    uint64_t age_ns = thread_age_ns(tid), at = monotonic_ns(); /* the round may have begun long ago */
+    /* The round may have begun long ago. */
+    uint64_t age_ns = thread_age_ns(tid), at = monotonic_ns();
     if (age_ns > at - r->start_ns)
         return now;
     *ran_ns = 0;
