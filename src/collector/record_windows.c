@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "collector/measure.h"
+#include "sigsafe/random.h"
 
 enum {
     WINDOW_LEAST_NS = 1000000,
@@ -16,23 +17,20 @@ enum {
 static bool pause_ns(struct record_windows *w, uint64_t ns)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     uint64_t end = (uint64_t)until.tv_nsec + ns;
     until.tv_sec += (time_t)(end / 1000000000);
     until.tv_nsec = (long)(end % 1000000000);
     int result;
-    while ((result = sem_timedwait(&w->stopped, &until)) && errno == EINTR)
+    while ((result = sem_clockwait(&w->stopped, CLOCK_MONOTONIC, &until)) && errno == EINTR)
         continue;
     return result != 0;
 }
 
-/* From least to most: xorshift64 (Marsaglia, Xorshift RNGs, 2003). */
+/* From least to most. */
 static uint64_t draw(struct record_windows *w, uint64_t least, uint64_t most)
 {
-    w->random ^= w->random << 13;
-    w->random ^= w->random >> 7;
-    w->random ^= w->random << 17;
-    return least + w->random % (most - least + 1);
+    return least + random_next(&w->random) % (most - least + 1);
 }
 
 static void switch_set(struct record_windows *w, uint32_t on)

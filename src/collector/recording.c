@@ -290,7 +290,7 @@ static bool switch_make(struct recording *r, struct err *e)
     if (!page)
         return err_set(e, ERR_INTERNAL, "the spool has no room for the switch of checks");
     r->inst.page = spool_ref_of(&r->spool.spool, page);
-    recording_switch(r, !record_windows_wanted(&r->inst));
+    recording_switch(r, r->inst.interval != 0 && !record_windows_wanted(&r->inst));
     return true;
 }
 

@@ -15,6 +15,7 @@
 #include "collector/measure.h"
 #include "collector/outside/outside_process.h"
 #include "collector/record_living.h"
+#include "sigsafe/random.h"
 #include "sigsafe/settings.h"
 
 /* A round uses one part in so many of the time to the next: 5% of a processor. Where no process has
@@ -80,14 +81,9 @@ static void round_do(struct outside_rounds *r)
     }
 }
 
-/* xorshift64 (Marsaglia, Xorshift RNGs, 2003). */
 static uint64_t draw(struct outside_rounds *r)
 {
-    uint64_t x = r->random;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    r->random = x;
+    uint64_t x = random_next(&r->random);
     return r->randomize ? r->tools.period / 2 + x % (r->tools.period + 1) : r->tools.period;
 }
 

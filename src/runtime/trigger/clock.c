@@ -6,6 +6,7 @@
 #include "runtime/trigger/trigger.h"
 #include "runtime/trigger/turn.h"
 #include "sigsafe/hash.h"
+#include "sigsafe/random.h"
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
@@ -42,15 +43,9 @@ uint64_t clock_now_as(struct rt_thread *t)
     }
 }
 
-/* xorshift64 (Marsaglia, Xorshift RNGs, 2003): uniform enough to break lockstep with the
- * program. */
 uint64_t clock_random_as(struct rt_thread *t)
 {
-    uint64_t x = t->random;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    return t->random = x;
+    return random_next(&t->random);
 }
 
 /* Samples until the budget is looked at next. The first groups are of one draw and short, doubling

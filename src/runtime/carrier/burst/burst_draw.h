@@ -9,15 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* xorshift: each of 0 ... most is as likely. */
+#include "sigsafe/random.h"
+
+/* Each of 0 ... most is as likely. */
 static inline uint64_t burst_draw(uint64_t *state, uint64_t most)
 {
-    uint64_t x = *state;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    *state = x;
-    return x % (most + 1);
+    return random_next(state) % (most + 1);
 }
 
 /* Instructions to skip: at most so many. The sum of two uniform numbers, so that in a loop of L
